@@ -298,45 +298,72 @@ judge_sent_again(struct health *h, const json_t *here)
 		    display_number(number, n));
 }
 
-/* An application that was corrected loses no more: then the problem goes. */
-#define VANISHED_MS	(60 * 60 * 1000)
+/* For so long after the last one, if no rows come that stay. */
+#define VANISHED_MS	(10 * 60 * 1000)
+#define VANISHED_FEW	20	/* of the last 100 rows: taken back, on purpose */
 
-/* The listener has seen it, or the janitor has reason to believe it. */
+/* What the listener saw: a problem, if most of the last rows vanish. */
+static void
+judge_seen(struct health *h, const json_t *seen, const char *remedy)
+{
+	json_int_t	last = health_number(seen, "vanished_last");
+	json_int_t	rows = health_number(seen, "inserted_last");
+	bool		most = last * 2 > rows;
+	char		number[DISPLAY_SIZE];
+
+	health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
+	    (struct health_about){ 0 }, remedy, "%s of the outbox are inserted "
+	    "and deleted in one transaction: %s, %lld of the last %lld rows, "
+	    "the last one at %s: no worker can see them, so their messages are "
+	    "not sent%s", most ? "rows" : "some rows",
+	    display_number(number, health_number(seen, "vanished")),
+	    (long long)last, (long long)rows,
+	    health_text(seen, "vanished_at"), most ? "" :
+	    "; that is right for messages that the application takes back");
+}
+
+/* What the janitor makes of numbers has innocent reasons, too. */
+static void
+judge_guess(struct health *h, const json_t *guessed, const char *remedy)
+{
+	bool	inlined = h->conf->outbox.mode == MODE_INLINE;
+	char	number[DISPLAY_SIZE];
+
+	health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
+	    health_member(guessed, "vanished_at"), NULL }, remedy, inlined ?
+	    "%s numbers of the outbox were given since %s, and not one row was "
+	    "to be seen: all is well if these were INSERT IGNOREs of messages "
+	    "that exist, rollbacks, or rows that another host delivers and the "
+	    "application deletes at once; but rows that are deleted in the "
+	    "transaction that inserts them are never sent, and then" :
+	    "%s numbers of events were given since %s, and not one of them has "
+	    "a row in the outbox to be seen: all is well if these events have "
+	    "none by design, or rows that another host delivers and the "
+	    "application deletes at once; but a row that is not inserted, or "
+	    "deleted in the same transaction, is never sent, and then",
+	    display_number(number, health_number(guessed, "vanished")),
+	    health_text(guessed, "vanished_at"));
+}
+
+/* The listener has seen it, or the janitor has reason to ask. */
 static void
 judge_vanished(struct health *h, const json_t *here)
 {
 	const json_t	*seen = json_object_get(here, "listener");
 	const json_t	*guessed = json_object_get(here, "janitor");
-	bool		 is_seen = health_number(seen, "vanished") > 0 &&
-			    health_number(seen, "vanished_ms") <= VANISHED_MS;
-	bool		 inlined = h->conf->outbox.mode == MODE_INLINE;
-	const char	*remedy = inlined ? "let the application leave the row "
-			    "in the table; outboxctl prune or retention.days "
-			    "deletes it" : "let the application leave the row "
-			    "in the table, where outboxctl prune or "
-			    "retention.days deletes it; then outboxctl "
-			    "reconcile makes the rows of these events";
-	char		 number[DISPLAY_SIZE];
+	const char	*remedy = h->conf->outbox.mode == MODE_INLINE ?
+			    "let the application leave the row in the table; "
+			    "outboxctl prune or retention.days deletes it" :
+			    "let the application leave the row in the table, "
+			    "where outboxctl prune or retention.days deletes "
+			    "it; then outboxctl reconcile makes the rows of "
+			    "these events";
 
-	if (is_seen)
-		health_add(h, HEALTH_ROWS_VANISH, (struct health_about){ 0 },
-		    remedy, "rows of the outbox are inserted and deleted in "
-		    "one transaction: %s, the last at %s: no worker can see "
-		    "them, so their messages are not sent",
-		    display_number(number, health_number(seen, "vanished")),
-		    health_text(seen, "vanished_at"));
+	if (health_number(seen, "vanished_last") >= VANISHED_FEW &&
+	    health_number(seen, "vanished_ms") <= VANISHED_MS)
+		judge_seen(h, seen, remedy);
 	else if (health_number(guessed, "vanished") > 0)
-		health_add(h, HEALTH_ROWS_VANISH, (struct health_about){
-		    health_member(guessed, "vanished_at"), NULL }, remedy,
-		    inlined ? "%s numbers of the outbox were given since %s, "
-		    "and not one row was to be seen: its rows are deleted in "
-		    "the transaction that inserts them, or each such "
-		    "transaction is rolled back" : "%s numbers of events were "
-		    "given since %s, and not one of them has a row in the "
-		    "outbox: it is not inserted, or deleted in the same "
-		    "transaction", display_number(number,
-		    health_number(guessed, "vanished")),
-		    health_text(guessed, "vanished_at"));
+		judge_guess(h, guessed, remedy);
 }
 
 /* The master starts it again at once, and later if it dies soon. */

@@ -43,6 +43,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_ADVICE },
 	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_ADVICE },
 	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_ADVICE },
+	[HEALTH_ROWS_UNSEEN] = { "rows_unseen", HEALTH_ADVICE },
 	[HEALTH_STREAM_ADVICE] = { "stream_advice", HEALTH_ADVICE },
 };
 

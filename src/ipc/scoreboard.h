@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425843	/* "OBXC", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425844	/* "OBXD", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -131,6 +131,8 @@ struct scoreboard_line {
 					   start; janitor: see vanishing.h */
 	int64_t		 vanished_at;	/* seconds, UTC: the last one; of the
 					   janitor: the first */
+	uint32_t	 vanished_last;	/* listener: of the last rows that were */
+	uint32_t	 inserted_last;	/* inserted; see vanishing.h */
 	struct label_set served;	/* labels of the leases it holds */
 	struct scoreboard_pause pause;
 	struct scoreboard_refusals refused;

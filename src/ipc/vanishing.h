@@ -9,11 +9,17 @@
 #define OUTBOX_VANISHING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* So many numbers without a row, seen for so long, are no accident. */
+/*
+ * So many numbers without a row, given in so many samples and over so long a
+ * time, are no single burst: an INSERT IGNORE of rows that are there, and a
+ * transaction that is rolled back, use numbers as well.
+ */
 #define VANISHING_ROWS	50
-#define VANISHING_MS	10000
+#define VANISHING_MOVES	3
+#define VANISHING_MS	60000
 
 /* It is told for so long after the last one. */
 #define VANISHING_LASTS_MS	(10 * 60 * 1000)
@@ -33,6 +39,7 @@ struct vanishing {
 	int64_t			since;		/* clock_ms(), when numbers
 						   began to go; 0: none */
 	int64_t			moved_at;
+	unsigned		moves;		/* samples with new numbers */
 };
 
 /*
@@ -41,5 +48,26 @@ struct vanishing {
  */
 uint64_t	vanishing_add(struct vanishing *,
 		    const struct vanishing_sample *);
+
+/*
+ * Where the binlog is read, the rows that vanish are seen.  A few may be meant:
+ * an application may take a message back before it commits.  So they count by
+ * their share of the last rows that were inserted.
+ */
+#define VANISHING_LAST	100	/* rows; of a larger transaction its share */
+#define VANISHING_FEW	20	/* fewer of them are nothing to tell */
+
+/* Zeroed: no row yet. */
+struct vanishing_share {
+	unsigned	rows;		/* VANISHING_LAST at most */
+	unsigned	gone;		/* of them, deleted again */
+	unsigned	next;		/* where the next one goes */
+	bool		is_gone[VANISHING_LAST];
+};
+
+/* Add a transaction: the rows that it inserted, and how many of them it deleted
+   again.  True: most of the last rows vanish, and they are not few. */
+bool		vanishing_share_add(struct vanishing_share *, size_t rows,
+		    size_t gone);
 
 #endif

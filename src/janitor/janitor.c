@@ -176,8 +176,8 @@ tell_vanished(struct janitor *j, uint64_t gone, int64_t since)
 	struct scoreboard_line	*l = j->a->line;
 
 	if (gone > 0 && l->vanished == 0) {
-		log_warn("%s: %llu numbers were given, and no row has them: "
-		    "see PROBLEMS in outboxctl(1), rows_vanish",
+		log_info("%s: %llu numbers were given, and no row has them: "
+		    "see PROBLEMS in outboxctl(1), rows_unseen",
 		    conf_outbox_table(j->a->conf), (unsigned long long)gone);
 		l->vanished_at = time(NULL) - (clock_ms() - since) / 1000;
 	}
@@ -185,7 +185,7 @@ tell_vanished(struct janitor *j, uint64_t gone, int64_t since)
 }
 
 /*
- * Where the binlog is not read, only the numbers tell that rows vanish.  With
+ * Where the binlog is not read, only the numbers hint that rows vanish.  With
  * publish.types events of other types have no row.
  */
 static int

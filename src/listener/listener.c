@@ -15,6 +15,7 @@
 
 #include <bsd/unistd.h>
 
+#include "ipc/vanishing.h"
 #include "mysql/binlog.h"
 #include "mysql/binlog_event.h"
 #include "util/clock.h"
@@ -60,6 +61,8 @@ struct listener {
 	uint64_t			 commits;	/* since told_at */
 	int64_t				 told_at;
 	struct err			 refusal;	/* last one logged */
+	struct vanishing_share		 share;
+	bool				 told_vanished;	/* in the log */
 };
 
 static void
@@ -121,22 +124,28 @@ notify_workers(struct listener *d, const struct binlog_labels *labels,
 
 /*
  * Rows that came and went in one transaction: their events are committed, and
- * nothing is ever sent.  Programs that read the binlog work like that.
+ * nothing is ever sent.  Programs that read the binlog work like that.  Some may
+ * be messages that the application took back.
  */
 static void
-note_vanished(struct listener *d, uint64_t rows)
+note_vanished(struct listener *d, const struct vanish *v)
 {
 	struct scoreboard_line	*l = d->a->line;
+	bool			 most;
 
-	if (rows == 0)
+	most = vanishing_share_add(&d->share, v->n, v->gone);
+	l->inserted_last = d->share.rows;
+	l->vanished_last = d->share.gone;
+	if (v->gone == 0)
 		return;
-	if (l->vanished == 0)
-		log_warn("rows of %s are inserted and deleted in one "
-		    "transaction: no worker can see them, so their messages "
-		    "are lost; see PROBLEMS in outboxctl(1)",
-		    conf_outbox_table(d->a->conf));
 	l->vanished_at = time(NULL);
-	l->vanished += rows;
+	l->vanished += v->gone;
+	if (!most || d->told_vanished)
+		return;
+	d->told_vanished = true;
+	log_warn("rows of %s are inserted and deleted in one transaction: no "
+	    "worker can see them, so their messages are lost; see PROBLEMS in "
+	    "outboxctl(1)", conf_outbox_table(d->a->conf));
 }
 
 static bool
@@ -345,7 +354,7 @@ listen(struct listener *d)
 	case BINLOG_NOTHING:
 		break;
 	case BINLOG_COMMITTED:
-		note_vanished(d, d->watch.vanish.gone);
+		note_vanished(d, &d->watch.vanish);
 		notify_workers(d, &d->watch.labels, now);
 		break;
 	case BINLOG_DAMAGED:

@@ -293,18 +293,27 @@ static const struct {
 	  "\"no right\", \"state_ms\": 9999}"), "", 0, NULL },
 	{ HERE("\"listener\": {\"state\": \"no binlog\", \"why\": "
 	  "\"no right\", \"state_ms\": 99999}"), "", 0, NULL },
-	{ HERE("\"listener\": {\"vanished\": 1200, \"vanished_ms\": 3600000, "
+	{ HERE("\"listener\": {\"vanished\": 1200, \"vanished_ms\": 600000, "
+	  "\"vanished_last\": 51, \"inserted_last\": 100, "
 	  "\"vanished_at\": \"2026-11-23T15:00:00Z\"}"), "rows_vanish ", 1,
-	  "in one transaction: 1,200, the last at 2026-11-23T15:00:00Z: no "
-	  "worker can see them, so their messages are not sent: let the " },
+	  "in one transaction: 1,200, 51 of the last 100 rows, the last one at "
+	  "2026-11-23T15:00:00Z: no worker can see them, so their messages are "
+	  "not sent: let the " },
+	{ HERE("\"listener\": {\"vanished\": 1200, \"vanished_ms\": 600000, "
+	  "\"vanished_last\": 50, \"inserted_last\": 100}"), "rows_unseen ",
+	  0, "some rows of the outbox are inserted and deleted" },
+	{ HERE("\"listener\": {\"vanished\": 19, \"vanished_ms\": 1, "
+	  "\"vanished_last\": 19, \"inserted_last\": 19}"), "", 0, NULL },
 	{ HERE("\"janitor\": {\"vanished\": 100, "
-	  "\"vanished_at\": \"2026-11-23T15:00:00Z\"}"), "rows_vanish ", 1,
+	  "\"vanished_at\": \"2026-11-23T15:00:00Z\"}"), "rows_unseen ", 0,
 	  "100 numbers of events were given since 2026-11-23T15:00:00Z, and "
-	  "not one of them has a row in the outbox" },
-	{ HERE("\"janitor\": {\"vanished\": 100}, \"listener\": {\"vanished\": 1, "
-	  "\"vanished_ms\": 1}"), "rows_vanish ", 1, "one transaction: 1, " },
-	{ HERE("\"listener\": {\"vanished\": 3, \"vanished_ms\": 3600001}"),
-	  "", 0, NULL },
+	  "not one of them has a row in the outbox to be seen: all is well if "
+	  "these events have none by design" },
+	{ HERE("\"janitor\": {\"vanished\": 100}, \"listener\": {\"vanished\": "
+	  "20, \"vanished_last\": 20, \"inserted_last\": 20, "
+	  "\"vanished_ms\": 1}"), "rows_vanish ", 1, "one transaction: 20, " },
+	{ HERE("\"listener\": {\"vanished\": 99, \"vanished_last\": 99, "
+	  "\"inserted_last\": 99, \"vanished_ms\": 600001}"), "", 0, NULL },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 3000"), "monitor ", 1,
 	  "the monitor has not run for 3 s: outboxctl logs" },
 	{ HERE("\"monitor\": null, \"monitor_gone_ms\": 2999"), "", 0, NULL },

@@ -737,24 +737,38 @@ static const int64_t ends[] = { 0, -10, -3000 };
 /* What a sample has: next number, highest row, rows handled. */
 static const struct vanishing_story {
 	const char	*name;
-	unsigned	 s[12][3];	/* five seconds apart; {0}: the end */
+	unsigned	 s[12][3];	/* twenty seconds apart; {0}: the end */
 	unsigned	 gone;		/* at the end */
 } vanishing[] = {
-	{ "numbers and no row", { { 1, 0, 0 }, { 101, 0, 0 }, { 101, 0, 0 },
-	  { 101, 0, 0 } }, 100 },
+	{ "numbers and no row", { { 1, 0, 0 }, { 101, 0, 0 }, { 111, 0, 0 },
+	  { 111, 0, 0 }, { 121, 0, 0 } }, 120 },
+	{ "not often enough", { { 1, 0, 0 }, { 101, 0, 0 }, { 101, 0, 0 },
+	  { 101, 0, 0 }, { 201, 0, 0 } }, 0 },
 	{ "not for long enough", { { 1, 0, 0 }, { 101, 0, 0 },
-	  { 101, 0, 0 } }, 0 },
-	{ "few numbers", { { 1, 0, 0 }, { 50, 0, 0 }, { 50, 0, 0 },
-	  { 50, 0, 0 } }, 0 },
+	  { 201, 0, 0 }, { 301, 0, 0 }, { 301, 0, 0 } }, 0 },
+	{ "few numbers", { { 1, 0, 0 }, { 20, 0, 0 }, { 30, 0, 0 },
+	  { 40, 0, 0 }, { 50, 0, 0 } }, 0 },
+	{ "one burst of INSERT IGNORE, 60 that exist", { { 61, 60, 60 },
+	  { 121, 60, 60 }, { 121, 60, 60 }, { 121, 60, 60 }, { 121, 60, 60 },
+	  { 121, 60, 60 } }, 0 },
+	{ "the same at the edge of two samples", { { 61, 60, 60 },
+	  { 101, 60, 60 }, { 121, 60, 60 }, { 121, 60, 60 }, { 121, 60, 60 },
+	  { 121, 60, 60 } }, 0 },
+	{ "a rollback of 50 rows", { { 9, 8, 8 }, { 59, 8, 8 }, { 59, 8, 8 },
+	  { 59, 8, 8 }, { 59, 8, 8 }, { 59, 8, 8 } }, 0 },
+	{ "rollbacks, and rows between them", { { 9, 8, 8 }, { 59, 8, 8 },
+	  { 109, 8, 8 }, { 111, 110, 8 }, { 161, 110, 8 }, { 211, 110, 9 },
+	  { 261, 110, 9 } }, 0 },
 	{ "rows of before", { { 500, 499, 7 }, { 560, 499, 7 },
-	  { 560, 499, 7 }, { 570, 120, 7 } }, 70 },
+	  { 565, 499, 7 }, { 568, 499, 7 }, { 570, 120, 7 } }, 70 },
 	{ "rows that come", { { 1, 0, 0 }, { 101, 0, 0 }, { 201, 200, 0 },
 	  { 201, 200, 0 }, { 201, 200, 0 } }, 0 },
 	{ "a row, and then none", { { 1, 0, 0 }, { 101, 100, 0 },
-	  { 201, 100, 0 }, { 201, 100, 0 }, { 261, 100, 0 } }, 160 },
+	  { 201, 100, 0 }, { 201, 100, 0 }, { 231, 100, 0 },
+	  { 261, 100, 0 } }, 160 },
 	{ "rows that are deleted once they are delivered", { { 1, 0, 0 },
-	  { 101, 0, 60 }, { 101, 0, 100 }, { 101, 0, 100 }, { 101, 0, 100 },
-	  { 101, 0, 100 } }, 0 },
+	  { 101, 0, 60 }, { 201, 0, 100 }, { 301, 0, 200 }, { 401, 0, 300 },
+	  { 501, 0, 400 } }, 0 },
 	{ "a table that is emptied", { { 900, 899, 0 }, { 1, 0, 0 },
 	  { 1, 0, 0 }, { 1, 0, 0 }, { 1, 0, 0 } }, 0 },
 	{ "a start with rows that vanished before", { { 101, 0, 0 },
@@ -768,7 +782,7 @@ START_TEST(numbers_without_rows_are_told)
 	struct vanishing_sample		 s = { .at = 1000 };
 	uint64_t			 gone = 0;
 
-	for (int i = 0; i < 12 && t->s[i][0] > 0; i++, s.at += 5000) {
+	for (int i = 0; i < 12 && t->s[i][0] > 0; i++, s.at += 20000) {
 		s.next = t->s[i][0];
 		s.row = t->s[i][1];
 		s.handled = t->s[i][2];
@@ -783,6 +797,49 @@ START_TEST(numbers_without_rows_are_told)
 	ck_assert_uint_eq(vanishing_add(&v, &s), t->gone);
 	s.at += 70000;
 	ck_assert_uint_eq(vanishing_add(&v, &s), 0);
+}
+END_TEST
+
+/* Transactions: how often, with how many rows, and how many of them vanish. */
+static const struct {
+	const char	*name;
+	struct {
+		unsigned	times, rows, gone;
+	} t[4];
+	unsigned	 gone;		/* of the last rows */
+	bool		 most;
+} shares[] = {
+	{ "Debezium", { { 100, 1, 1 } }, 100, true },
+	{ "the same at once", { { 1, 100, 100 } }, 100, true },
+	{ "in more rows than are kept", { { 1, 1000, 1000 } }, 100, true },
+	{ "its first 20", { { 20, 1, 1 } }, 20, true },
+	{ "its first 19", { { 19, 1, 1 } }, 19, false },
+	{ "after rows that stay", { { 20, 50, 0 }, { 51, 1, 1 } }, 51, true },
+	{ "half of them", { { 200, 2, 1 } }, 50, false },
+	{ "a message that is taken back", { { 1, 1, 1 } }, 1, false },
+	{ "one of ten is taken back", { { 30, 10, 1 } }, 10, false },
+	{ "many at once, and a fleet at work", { { 100, 1, 0 },
+	  { 1, 40, 40 } }, 40, false },
+	{ "a large share of a large transaction", { { 1, 1000, 600 } }, 60,
+	  true },
+	{ "an application that was corrected", { { 100, 1, 1 },
+	  { 50, 1, 0 } }, 50, false },
+	{ "and later", { { 100, 1, 1 }, { 1, 100, 0 } }, 0, false },
+	{ "no rows", { { 5, 0, 0 } }, 0, false },
+};
+
+START_TEST(rows_that_vanish_count_by_their_share)
+{
+	struct vanishing_share	v = { 0 };
+	bool			most = false;
+
+	for (size_t i = 0; i < 4; i++)
+		for (unsigned k = 0; k < shares[_i].t[i].times; k++)
+			most = vanishing_share_add(&v, shares[_i].t[i].rows,
+			    shares[_i].t[i].gone);
+	ck_assert_msg(v.gone == shares[_i].gone, "%s: %u", shares[_i].name,
+	    v.gone);
+	ck_assert_msg(most == shares[_i].most, "%s", shares[_i].name);
 }
 END_TEST
 
@@ -896,5 +953,7 @@ main(void)
 	tcase_add_test(tc, backlog_without_samples_is_unknown);
 	tcase_add_loop_test(tc, numbers_without_rows_are_told, 0,
 	    NROWS(vanishing));
+	tcase_add_loop_test(tc, rows_that_vanish_count_by_their_share, 0,
+	    NROWS(shares));
 	return run_suite(s);
 }

@@ -221,6 +221,10 @@ watcher_json(const struct scoreboard_line *l, int64_t now)
 	if (json_is_object(o)) {
 		json_object_set_new(o, "vanished",
 		    json_integer((json_int_t)l->vanished));
+		json_object_set_new(o, "vanished_last",
+		    json_integer((json_int_t)l->vanished_last));
+		json_object_set_new(o, "inserted_last",
+		    json_integer((json_int_t)l->inserted_last));
 		json_object_set_new(o, "vanished_at",
 		    moment_json(l->vanished_at));
 		json_object_set_new(o, "vanished_ms", l->vanished_at == 0 ?
