@@ -303,7 +303,8 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 --
 -- leader, gaps and damage are what the broker said of the stream when it was
 -- last checked: the server that leads its replicas, the messages that it lacks
--- between its first and its last one, and the bytes that its store has lost.
+-- between its first and its last one, as many since gaps_since, and the bytes
+-- that its store has lost.
 -- Another leader, or more of the others, is a suspicion since suspected_at: all
 -- rows that are kept are to be read, and with the suspicion lost what the
 -- stream lacks is sent again; with look it may have been removed on purpose.
@@ -311,8 +312,8 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 --
 -- One janitor, the scrubber, reads all delivered rows in rounds.  The round was
 -- begun at scrub_began, scrub_for the suspicion or as a matter of routine, and
--- has come to the rows delivered at scrub_at, scrub_rows so far; scrub_ended is
--- the end of the last one, and the last one of routine took scrub_ms.
+-- has come to the rows delivered at scrub_at, scrub_rows so far; the last one
+-- went from scrub_whole to scrub_ended, and the last of routine took scrub_ms.
 --
 -- holes has the stream sequences of delivered messages that the stream lacks
 -- and that may have been removed on purpose, such as 7-9,15; missing is their
@@ -351,6 +352,7 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 	leader		VARCHAR(64) COLLATE utf8mb4_bin NULL DEFAULT NULL,
 	gaps		BIGINT UNSIGNED NULL DEFAULT NULL,
 	damage		BIGINT UNSIGNED NULL DEFAULT NULL,
+	gaps_since	TIMESTAMP(6) NULL DEFAULT NULL,
 	suspicion	VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
 	suspected_at	TIMESTAMP(6) NULL DEFAULT NULL,
@@ -364,6 +366,7 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 	scrub_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	scrub_rows	BIGINT UNSIGNED NOT NULL DEFAULT 0,
 	scrub_ended	TIMESTAMP(6) NULL DEFAULT NULL,
+	scrub_whole	TIMESTAMP(6) NULL DEFAULT NULL,
 	scrub_ms	BIGINT UNSIGNED NULL DEFAULT NULL,
 	missing		BIGINT UNSIGNED NOT NULL DEFAULT 0,
 	missing_at	TIMESTAMP(6) NULL DEFAULT NULL,

@@ -184,6 +184,7 @@ struct conf {
 		char		*advisory;	/* empty: off */
 		char		*inbox_prefix;
 		int		 recover;	/* enum conf_recover */
+		int64_t		 scrub;		/* rows a second; 0: off */
 		bool		 core;		/* at most once, no acks */
 		char		*user;
 		char		*password_file;

@@ -127,6 +127,13 @@ struct pub_ops {
 			    struct stored_message *, size_t n,
 			    const struct pub_go_on *, struct err *);
 
+	/*
+	 * Read which messages the stream has not any more, as state does; to be
+	 * freed in any case.  The answer is long if these are many.
+	 */
+	bool		(*removed)(void *, struct stream_removed *,
+			    struct err *);
+
 	/* The largest payload that the server takes, in bytes. */
 	int64_t		(*max_payload)(void *);
 

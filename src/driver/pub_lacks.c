@@ -43,6 +43,20 @@ pub_no_stored(void *arg, const char *prefix, struct stored_message *m, size_t n,
 	return err_set(e, "%s", keeps_none);
 }
 
+bool
+pub_no_removed(void *arg, struct stream_removed *r, struct err *e)
+{
+	*r = (struct stream_removed){ .deleted.n = 0 };
+	return pub_no_state(arg, &r->state, e);
+}
+
+void
+stream_removed_free(struct stream_removed *r)
+{
+	sequence_set_free(&r->deleted);
+	sequence_set_free(&r->damaged);
+}
+
 int64_t
 pub_no_limit(void *arg)
 {

@@ -19,6 +19,7 @@ bool		 pub_no_state(void *, struct stream_state *, struct err *);
 int		 pub_no_stored(void *, const char *prefix,
 		    struct stored_message *, size_t n, const struct pub_go_on *,
 		    struct err *);
+bool		 pub_no_removed(void *, struct stream_removed *, struct err *);
 
 /* No limit of its own: of a payload, of messages that are out. */
 int64_t		 pub_no_limit(void *);

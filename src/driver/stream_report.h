@@ -15,6 +15,7 @@
 
 #include "driver/verdict.h"
 #include "util/err.h"
+#include "util/sequence_set.h"
 
 #define STREAM_FINDINGS	8
 
@@ -65,6 +66,22 @@ struct stream_state {
 	bool		forgets;	/* may drop single messages anywhere */
 	bool		expires;	/* by age: may become empty */
 	bool		limited;	/* by age, size or number, or forgets */
+	bool		keeps;		/* nobody may delete or purge */
+	uint64_t	gaps;		/* sequences from first to last without
+					   a message; */
+	uint64_t	deleted;	/* those of them that the broker knows
+					   as deleted */
+	uint64_t	damage;		/* bytes that the broker says it has
+					   lost */
 };
+
+/* What a stream says of messages that it has not; none is below its first. */
+struct stream_removed {
+	struct stream_state state;
+	struct sequence_set deleted;
+	struct sequence_set damaged;	/* lost by its store; not all of these */
+};
+
+void	stream_removed_free(struct stream_removed *);
 
 #endif

@@ -30,3 +30,11 @@ drivers_new(const struct conf *c, const char *name)
 	}
 	return n == 1 ? *one : several_new(pubs);
 }
+
+struct pub
+drivers_new_asked(const struct conf *c, const char *name)
+{
+	if (!conf_uses_driver(c, DRIVER_NATS) || c->nats.core)
+		return (struct pub){ NULL, NULL };
+	return bus_new(c, name);
+}

@@ -17,4 +17,10 @@
  */
 struct pub	drivers_new(const struct conf *, const char *name);
 
+/*
+ * The same of the one among them that keeps messages and can be asked for
+ * them; its ops are NULL if there is none.
+ */
+struct pub	drivers_new_asked(const struct conf *, const char *name);
+
 #endif

@@ -153,6 +153,14 @@ several_get_stored(void *arg, const char *prefix, struct stored_message *m,
 	return p->ops->get_stored(p->arg, prefix, m, n, go_on, e);
 }
 
+static bool
+several_removed(void *arg, struct stream_removed *r, struct err *e)
+{
+	const struct pub	*p = asked(arg);
+
+	return p->ops->removed(p->arg, r, e);
+}
+
 /* The largest: a driver refuses by itself what is too long for it. */
 static int64_t
 several_max_payload(void *arg)
@@ -333,6 +341,7 @@ several_tell(void *arg, const char *subject, const char *text)
 	.is_whole = several_is_whole, .caution = several_caution,	\
 	.check = several_check,						\
 	.state = several_state, .get_stored = several_get_stored,	\
+	.removed = several_removed,					\
 	.max_payload = several_max_payload,				\
 	.capacity = several_capacity, .unread = several_unread,		\
 	.begin = several_begin, .send = several_send,			\

@@ -365,6 +365,25 @@ judge_lost(struct health *h, const json_t *stream)
 	    (long long)health_number(stream, "lost_last"));
 }
 
+/* Who removed them on purpose has to say so: it may be damage, too. */
+static void
+judge_missing_messages(struct health *h, const json_t *stream)
+{
+	if (health_number(stream, "missing") == 0)
+		return;
+	health_add(h, HEALTH_MISSING_MESSAGES, (struct health_about){
+	    health_member(stream, "missing_at"), json_pack("{s:O, s:O}",
+	    "stream", json_object_get(stream, "name"),
+	    "holes", json_object_get(stream, "holes")) },
+	    "if they were removed on purpose, outboxctl stream forget accepts "
+	    "that for good; if not, outboxctl stream republish sends them "
+	    "again (--dry-run counts)", "stream %s lacks %lld messages that it "
+	    "had acknowledged, sequences %s, and they are not sent again by "
+	    "themselves", health_text(stream, "name"),
+	    (long long)health_number(stream, "missing"),
+	    health_text(stream, "holes"));
+}
+
 static void
 judge_alarm(struct health *h, const json_t *stream)
 {
@@ -387,6 +406,7 @@ judge_streams(struct health *h)
 
 	json_array_foreach(json_object_get(h->state, "streams"), i, s) {
 		judge_lost(h, s);
+		judge_missing_messages(h, s);
 		judge_alarm(h, s);
 		if (health_number(s, "phantoms") > 0)
 			health_add(h, HEALTH_PHANTOMS, (struct health_about){

@@ -284,7 +284,8 @@ static void
 judge_sent_again(struct health *h, const json_t *here)
 {
 	char		 number[DISPLAY_SIZE];
-	json_int_t	 n = 0;
+	json_int_t	 n = health_number(json_object_get(here, "janitor"),
+			    "recovered");
 	json_t		*w;
 	size_t		 i;
 

@@ -19,6 +19,8 @@
 #include "util/log.h"
 #include "ipc/vanishing.h"
 #include "janitor/retention.h"
+#include "drivers/drivers.h"
+#include "recovery/scrub.h"
 #include "util/sig.h"
 #include "store/store_sql.h"
 #include "store/reconcile.h"
@@ -48,7 +50,7 @@ struct duty {
 
 #define NEVER		INT64_MAX
 
-enum { RECONCILE, RETENTION, SAMPLE, NEWEST, NDUTIES };
+enum { RECONCILE, RETENTION, SCRUB, SAMPLE, NEWEST, NDUTIES };
 
 struct janitor {
 	const struct janitor_args	*a;
@@ -63,6 +65,7 @@ struct janitor {
 	uint64_t			 made;
 	struct retention		*retention;
 	struct vanishing		 vanishing;
+	struct scrub			 scrub;
 };
 
 static void
@@ -141,6 +144,24 @@ static int
 retain(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
 	return retention_step(j->retention, delay_ms, e);
+}
+
+static enum keep
+keep(void *arg)
+{
+	janitor_sign_of_life(arg, clock_ms());
+	return KEEP_ON;
+}
+
+static int
+scrub(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	int	rc = scrub_step(&j->scrub, delay_ms, e);
+
+	j->a->line->recovered += j->scrub.recovered;
+	j->a->totals->recovered += j->scrub.recovered;
+	j->scrub.recovered = 0;
+	return rc;
 }
 
 static int
@@ -277,9 +298,12 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 
 /* Or does it only take samples? */
 static bool
-changes_rows(const struct conf *conf)
+changes_rows(const struct janitor *j)
 {
-	return conf_wants_reconcile(conf) || conf_wants_retention(conf);
+	const struct conf	*conf = j->a->conf;
+
+	return conf_wants_reconcile(conf) || conf_wants_retention(conf) ||
+	    scrub_is_wanted(&j->scrub);
 }
 
 /*
@@ -297,7 +321,7 @@ prepare_session(struct janitor *j, struct err *e)
 	if (store_exec(j->store, "session", NULL, e) < 0 ||
 	    store_hurry(j->store, true, e) < 0 || store_learn(j->store, e) < 0)
 		return -1;
-	return changes_rows(j->a->conf) ?
+	return changes_rows(j) ?
 	    store_settings(j->store, &count, e) : 0;
 }
 
@@ -346,12 +370,14 @@ run_duty(struct janitor *j, struct duty *d)
 static struct duty *
 next_change(struct janitor *j)
 {
-	struct duty	*first = &j->duties[RECONCILE];
-	struct duty	*other = &j->duties[RETENTION];
+	struct duty	*next = &j->duties[RECONCILE];
 
-	if (first->at != NEVER && first->refusal.text[0] == '\0')
-		return first;
-	return first->at < other->at ? first : other;
+	if (next->at != NEVER && next->refusal.text[0] == '\0')
+		return next;
+	for (struct duty *d = next + 1; d < &j->duties[SAMPLE]; d++)
+		if (d->at < next->at)
+			next = d;
+	return next;
 }
 
 static struct duty *
@@ -385,6 +411,8 @@ static void
 start_janitor(struct janitor *j)
 {
 	const struct conf	*conf = j->a->conf;
+	/* The library of NATS must be first, see nats/bus.h. */
+	struct pub		 asked = drivers_new_asked(conf, "janitor");
 
 	j->store = store_new(conf, "janitor", ANSWER_MS);
 	store_observe(j->store, totals_statement, j->a->totals);
@@ -395,6 +423,9 @@ start_janitor(struct janitor *j)
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j->duties[RETENTION] = (struct duty){ .name = "retention",
 	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
+	scrub_init(&j->scrub, conf, j->store, asked, keep, j, j->a->broker);
+	j->duties[SCRUB] = (struct duty){ .name = "scrub",
+	    .step = scrub, .at = scrub_is_wanted(&j->scrub) ? 0 : NEVER };
 	j->duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
 	    .step = take_sample };
 	j->duties[NEWEST] = (struct duty){ .name = "sample of the numbers",

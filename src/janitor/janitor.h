@@ -1,8 +1,8 @@
 /*
- * janitor.h - the process that samples the outbox, and for retention, and for
- * reconcile at the start
+ * janitor.h - the process that samples the outbox, and for reconcile at the
+ * start, retention, and the scrub of the stream
  *
- * It has a connection of its own.  After each short step of the last two it
+ * It has connections of its own.  After each short step of the last three it
  * rests for nine times as long.  Its locks end with the connection, so it may
  * die at any moment.
  */
@@ -22,7 +22,7 @@ struct janitor_args {
 	struct totals		*totals;	/* the same */
 	struct backlog_ring	*backlog;	/* it alone writes it */
 	const struct scoreboard	*scoreboard;
-	struct outage		*database;	/* of the scoreboard */
+	struct outage		*database, *broker;	/* of the scoreboard */
 };
 
 /* Run until a signal ends the process, see sig_leave_at_once; blocks. */

@@ -113,6 +113,7 @@ static const struct pub_ops ops = {
 	.check = pub_no_check,
 	.state = pub_no_state,
 	.get_stored = pub_no_stored,
+	.removed = pub_no_removed,
 	.max_payload = pub_no_limit,
 	.capacity = pub_no_limit,
 	.unread = pub_none_unread,

@@ -121,7 +121,9 @@ run_janitor(struct master *m, struct slot *s)
 				    SCOREBOARD_JANITOR],
 				    .backlog = &m->scoreboard->backlog,
 				    .scoreboard = m->scoreboard,
-				    .database = database_outage(m) };
+				    .database = database_outage(m),
+				    .broker = &m->scoreboard->outages[
+				    SCOREBOARD_OUTAGE_BROKER] };
 
 	close_report(m, 0);
 	close_report(m, 1);

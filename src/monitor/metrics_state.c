@@ -121,7 +121,7 @@ static void
 put_streams(struct buf *b, const json_t *state)
 {
 	const json_t	*list = json_object_get(state, "streams"), *o;
-	double		 phantoms = 0, lost = 0;
+	double		 phantoms = 0, lost = 0, missing = 0;
 	size_t		 i;
 
 	if (!json_is_array(list))
@@ -129,6 +129,7 @@ put_streams(struct buf *b, const json_t *state)
 	json_array_foreach(list, i, o) {
 		phantoms += number(o, "phantoms");
 		lost += number(o, "lost");
+		missing += number(o, "missing");
 	}
 	exposition_gauge(b, "outbox_stream_phantom_messages",
 	    "Messages in streams that the database knows nothing of.",
@@ -136,6 +137,9 @@ put_streams(struct buf *b, const json_t *state)
 	exposition_gauge(b, "outbox_stream_lost_messages",
 	    "Delivered messages that streams had lost and could not be sent "
 	    "again.", lost);
+	exposition_gauge(b, "outbox_stream_missing_messages",
+	    "Delivered messages that streams lack, perhaps on purpose.",
+	    missing);
 }
 
 static bool

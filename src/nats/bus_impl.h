@@ -142,6 +142,7 @@ bool	bus_check(void *, struct stream_report *, struct err *);
 bool	bus_state(void *, struct stream_state *, struct err *);
 int	bus_get_stored(void *, const char *prefix, struct stored_message *,
 	    size_t n, const struct pub_go_on *, struct err *);
+bool	bus_removed(void *, struct stream_removed *, struct err *);
 
 /*
  * bus_core.c: see pub.h

@@ -18,6 +18,7 @@
 #include "util/xalloc.h"
 
 #define CHECK_TIMEOUT_MS	1000
+#define REMOVED_TIMEOUT_MS	5000	/* for a long list */
 #define GET_MAX_IN_FLIGHT	256	/* requests out */
 #define GET_BYTES		(8 * 1024 * 1024)	/* of their answers */
 #define GET_TIMEOUT_MS		3000	/* without any answer */
@@ -83,14 +84,15 @@ learn_domain(struct bus *b, const natsMsg *m)
 }
 
 static natsMsg *
-ask_for_stream(struct bus *b, struct err *e)
+ask_for_stream(struct bus *b, const char *body, int64_t timeout_ms,
+    struct err *e)
 {
 	char	 subject[300];
 	natsMsg	*m;
 
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
 	    b->conf->nats.stream);
-	m = request(b, subject, "", CHECK_TIMEOUT_MS, e);
+	m = request(b, subject, body, timeout_ms, e);
 	if (m != NULL)
 		learn_domain(b, m);
 	return m;
@@ -125,7 +127,7 @@ bus_check(void *arg, struct stream_report *r, struct err *e)
 	memset(r, 0, sizeof(*r));
 	if (b->conf->nats.stream[0] == '\0')
 		return true;
-	if ((m = ask_for_stream(b, e)) == NULL)
+	if ((m = ask_for_stream(b, "", CHECK_TIMEOUT_MS, e)) == NULL)
 		return false;
 	stream_judge(r, b->conf, natsMsg_GetData(m),
 	    (size_t)natsMsg_GetDataLength(m));
@@ -146,7 +148,7 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 		err_set(e, "not connected to the broker");
 		return false;
 	}
-	if ((m = ask_for_stream(b, e)) == NULL)
+	if ((m = ask_for_stream(b, "", CHECK_TIMEOUT_MS, e)) == NULL)
 		return false;
 	rc = stream_read_state(st, natsMsg_GetData(m),
 	    (size_t)natsMsg_GetDataLength(m), e);
@@ -160,6 +162,27 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 	st->answer = STREAM_UNKNOWN;
 	bus_describe(s, e);
 	return false;
+}
+
+bool
+bus_removed(void *arg, struct stream_removed *r, struct err *e)
+{
+	struct bus	*b = arg;
+	natsMsg		*m;
+	int		 rc;
+
+	memset(r, 0, sizeof(*r));
+	if (!bus_is_open(b)) {
+		err_set(e, "not connected to the broker");
+		return false;
+	}
+	if ((m = ask_for_stream(b, "{\"deleted_details\":true}",
+	    REMOVED_TIMEOUT_MS, e)) == NULL)
+		return false;
+	rc = stream_read_removed(r, natsMsg_GetData(m),
+	    (size_t)natsMsg_GetDataLength(m), e);
+	natsMsg_Destroy(m);
+	return rc == 0 && r->state.answer == STREAM_THERE;
 }
 
 /* A look-up under way: many requests for single messages. */

@@ -421,6 +421,26 @@ fill_limits(struct stream_state *st, json_t *config)
 	    stream_number(config, "max_bytes") > 0;
 }
 
+/*
+ * The gaps are counted here: servers before 2.10 leave out some deleted ones,
+ * later ones count sequences that are not used yet when a block is damaged.
+ */
+static void
+fill_losses(struct stream_state *st, json_t *info, json_t *config)
+{
+	json_t		*state = json_object_get(info, "state");
+	uint64_t	 places = st->last < st->first ? 0 :
+			    st->last - st->first + 1;
+
+	st->keeps = json_is_true(json_object_get(config, "deny_delete")) &&
+	    json_is_true(json_object_get(config, "deny_purge"));
+	st->deleted = (uint64_t)stream_number(state, "num_deleted");
+	st->gaps = places > st->messages && st->messages > 0 ?
+	    places - st->messages : 0;
+	st->damage = (uint64_t)stream_number(json_object_get(state, "lost"),
+	    "bytes");
+}
+
 /* Only one error says something of the stream: that there is none. */
 static int
 read_state_error(struct stream_state *st, json_t *error, struct err *e)
@@ -453,8 +473,38 @@ stream_read_state(struct stream_state *st, const char *body, size_t len,
 		rc = err_set(e, "the answer to STREAM.INFO is not complete");
 	else if ((rc = fill_leader(st, info, e)) == 0) {
 		fill_limits(st, config);
+		fill_losses(st, info, config);
 		st->answer = STREAM_THERE;
 	}
+	json_decref(info);
+	return rc;
+}
+
+static void
+read_sequences(struct sequence_set *s, json_t *list)
+{
+	json_t	*o;
+	size_t	 i;
+
+	json_array_foreach(list, i, o)
+		sequence_set_add(s, (uint64_t)json_integer_value(o),
+		    (uint64_t)json_integer_value(o));
+}
+
+int
+stream_read_removed(struct stream_removed *r, const char *body, size_t len,
+    struct err *e)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*state = json_object_get(info, "state");
+
+	int	 rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = stream_read_state(&r->state, body, len, e);
+	read_sequences(&r->deleted, json_object_get(state, "deleted"));
+	read_sequences(&r->damaged, json_object_get(json_object_get(state,
+	    "lost"), "msgs"));
 	json_decref(info);
 	return rc;
 }

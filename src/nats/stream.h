@@ -19,6 +19,10 @@ void	stream_judge(struct stream_report *, const struct conf *,
 int	stream_read_state(struct stream_state *, const char *body, size_t len,
 	    struct err *);
 
+/* The same of the answer to a request with deleted_details. */
+int	stream_read_removed(struct stream_removed *, const char *body,
+	    size_t len, struct err *);
+
 /*
  * True if a subject made from the template could match the pattern.  Compares
  * token by token up to the first placeholder.

@@ -127,12 +127,29 @@ audit_works(struct stream_audit *r)
  * The full audit
  */
 
+void
+stream_audit_tell_holes(const struct stream_audit *r,
+    const struct stream_audit_rows *w)
+{
+	if (w->told > 0)
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("stream",
+		    r->conf->nats.stream), LOG_NUMBER("missing", w->told)),
+		    "stream %s: lacks %llu acknowledged messages, sequences "
+		    "%llu to %llu of the stream, which somebody may have "
+		    "removed; to send them again: outboxctl stream republish; "
+		    "to accept it: outboxctl stream forget",
+		    r->conf->nats.stream, (unsigned long long)w->told,
+		    (unsigned long long)w->told_low,
+		    (unsigned long long)w->told_high);
+}
+
 static void
 tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 {
 	const char	*stream = r->conf->nats.stream;
 	char		 text[256];
 
+	stream_audit_tell_holes(r, w);
 	if (w->lost > 0 && w->dry) {
 		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream; nats.recover is "
@@ -166,15 +183,60 @@ identity(const struct stream_audit *r, const struct stream_state *st)
 {
 	return (struct stream_identity){ .name = r->conf->nats.stream,
 	    .server = st->server, .created = st->created,
-	    .prefix = r->relay->form.id_prefix };
+	    .prefix = r->relay->form.id_prefix, .leader = st->leader,
+	    .gaps = st->gaps, .damage = st->damage };
+}
+
+/* True if this run of the server was audited and the stream is the same. */
+static bool
+is_checked(const struct stream_row *row, const struct stream_state *st)
+{
+	return row->checked && !row->fresh &&
+	    strcmp(row->created, st->created) == 0;
+}
+
+/* Another start of the server, stream, or leader of its replicas. */
+static bool
+has_changed(const struct stream_row *row, const struct stream_state *st)
+{
+	return !is_checked(row, st) || (row->leader[0] != '\0' &&
+	    st->leader[0] != '\0' && strcmp(row->leader, st->leader) != 0);
+}
+
+enum suspicion
+stream_audit_suspect(const struct stream_row *row,
+    const struct stream_state *st)
+{
+	bool	changed = has_changed(row, st);
+
+	if (!row->has_gaps)
+		return changed ? SUSPECT_LOOK : SUSPECT_NOTHING;
+	if (st->damage > row->damage ||
+	    (changed && st->gaps > 0 && st->gaps != row->gaps))
+		return SUSPECT_LOST;
+	/* Where single messages may go, their number says nothing. */
+	return changed || (st->gaps > row->gaps && !st->forgets) ?
+	    SUSPECT_LOOK : SUSPECT_NOTHING;
+}
+
+static const char *
+suspicion_word(const struct stream_row *row, const struct stream_state *st)
+{
+	static const char *const	words[] = {
+		[SUSPECT_NOTHING] = NULL, [SUSPECT_LOOK] = STORE_LOOK,
+		[SUSPECT_LOST] = STORE_LOST };
+
+	return words[stream_audit_suspect(row, st)];
 }
 
 static int
-end_check(struct stream_audit *r, const struct stream_state *st, bool anew,
-    const struct store_loss *loss, struct err *e)
+end_check(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *st, bool anew, const struct store_loss *loss,
+    struct err *e)
 {
 	struct stream_identity	id = identity(r, st);
 
+	id.suspicion = anew ? NULL : suspicion_word(row, st);
 	if (store_check_end(r->store, &id, anew, loss, e) < 0)
 		return -1;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
@@ -243,10 +305,18 @@ audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
 		return AUDIT_DONE;
 	if (!f.lost)
 		audited = find_some(r, row, true, &f, e);
-	if (audited != AUDIT_DONE || !f.lost)
+	if (audited != AUDIT_DONE || (!f.lost && !f.hole))
 		return audited;
 	strlcpy(all.from, row->known_since, sizeof(all.from));
 	return stream_audit_rows(r, w, &all, e);
+}
+
+/* Holes that were there before the change are not of it. */
+static bool
+holes_are_lost(const struct stream_row *row, const struct stream_state *st)
+{
+	return stream_audit_suspect(row, st) == SUSPECT_LOST ||
+	    (!row->has_gaps && has_changed(row, st));
 }
 
 static int
@@ -260,6 +330,8 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	enum audited			audited;
 
 	w.dry = r->conf->nats.recover == RECOVER_REPORT;
+	w.holes_lost = holes_are_lost(row, st);
+	w.heals = row->missing > 0;
 	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
 	audited = stream_audit_rows(r, &w, &in_doubt, &why);
 	if (audited == AUDIT_DONE)
@@ -274,7 +346,7 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 		loss.alarm = emptied;
 	}
 	/* What is recorded as lost is not expected any more. */
-	return end_check(r, st, loss.messages > 0, &loss, e);
+	return end_check(r, row, st, loss.messages > 0, &loss, e);
 }
 
 /*
@@ -291,7 +363,7 @@ is_recreated(struct stream_audit *r, const struct stream_row *row, bool *anew,
 
 	if (audited == AUDIT_DONE)
 		audited = find_some(r, row, true, &f, e);
-	*anew = audited == AUDIT_DONE && f.lost && !f.back;
+	*anew = audited == AUDIT_DONE && (f.lost || f.hole) && !f.back;
 	if (*anew)
 		raise_alarm(r, recreated);
 	return audited;
@@ -324,14 +396,6 @@ watch_beginning(struct stream_audit *r, struct stream_row *row,
 	strlcpy(row->since, row->known_since, sizeof(row->since));
 }
 
-/* True if this run of the server was audited and the stream is the same. */
-static bool
-is_checked(const struct stream_row *row, const struct stream_state *st)
-{
-	return row->checked && !row->fresh &&
-	    strcmp(row->created, st->created) == 0;
-}
-
 static int
 audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
@@ -353,7 +417,7 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 	if (!anew)
 		return check_rows(r, row, until, st, e);
 	loss.alarm = row->fresh ? NULL : recreated;
-	return end_check(r, st, true, &loss, e);
+	return end_check(r, row, st, true, &loss, e);
 }
 
 /* This worker has the right to audit. */
@@ -460,6 +524,42 @@ find_top(struct stream_audit *r, const struct stream_row *row, bool first,
 	return 0;
 }
 
+/* The scrub will read all rows. */
+static void
+tell_suspicion(const struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *st)
+{
+	const char	*stream = r->conf->nats.stream;
+
+	if (stream_audit_suspect(row, st) == SUSPECT_NOTHING)
+		return;
+	if (has_changed(row, st))
+		log_info("stream %s: %s leads it now, %llu messages are "
+		    "missing in it, formerly %s and %llu: all delivered "
+		    "messages are looked up", stream, st->leader,
+		    (unsigned long long)st->gaps, row->leader,
+		    (unsigned long long)row->gaps);
+	else
+		log_info("stream %s: %llu messages are missing in it, formerly "
+		    "%llu: all delivered messages are looked up", stream,
+		    (unsigned long long)st->gaps,
+		    (unsigned long long)row->gaps);
+}
+
+/* The first message of an empty stream is the next one. */
+static int
+note_short(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *now, struct err *e)
+{
+	struct stream_identity	id = identity(r, now);
+
+	id.suspicion = suspicion_word(row, now);
+	tell_suspicion(r, row, now);
+	return store_check_short(r->store, &id,
+	    now->first == 0 ? now->last + 1 : now->first,
+	    r->again_at != 0 ? 0 : now->last, e);
+}
+
 /* now: the stream's state before any other request. */
 static int
 short_audit(struct stream_audit *r, const struct stream_row *row,
@@ -478,7 +578,10 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 		if (!stream_audit_find(r, &only, &st, &f, &why))
 			return audit_failed(r, &why);
 		lost = f.lost;
-		/* Another worker's audit may have dealt with it. */
+		/*
+		 * Another worker's audit may have dealt with it.  A hole is
+		 * for the scrub: it may be on purpose.
+		 */
 		if (lost && store_is_acked(r->store, &top, &lost, e) < 0)
 			return -1;
 		if (lost) {
@@ -490,10 +593,7 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	}
 	if (first && check_beginning(r, row, now, e) < 0)
 		return -1;
-	/* The first message of an empty stream is the next one. */
-	if (first && store_check_short(r->store, r->conf->nats.stream,
-	    now->first == 0 ? now->last + 1 : now->first,
-	    r->again_at != 0 ? 0 : now->last, e) < 0)
+	if (first && note_short(r, row, now, e) < 0)
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));

@@ -83,9 +83,10 @@ int	stream_audit_round(struct stream_audit *, bool first, struct err *);
 
 /*
  * The fate of a delivered row.  The message must be read before the state; what
- * was not answered tells nothing.
+ * was not answered tells nothing.  FATE_HOLE: nothing is there, between
+ * messages that are: it was lost, or somebody has removed it.
  */
-enum fate { FATE_UNKNOWN, FATE_THERE, FATE_LOST, FATE_REMOVED };
+enum fate { FATE_UNKNOWN, FATE_THERE, FATE_LOST, FATE_REMOVED, FATE_HOLE };
 
 enum fate stream_audit_judge(const struct stream_state *, const struct acked *,
 	    const struct stored_message *);
@@ -95,15 +96,34 @@ struct stream_audit_rows {
 	bool		 all;		/* also rows of unknown sequence */
 	bool		 absent;	/* removed messages count as lost */
 	bool		 dry;		/* count only */
+	bool		 holes_lost;	/* a hole is no removal */
+	bool		 steady;	/* all holes were told when it had */
+	uint64_t	 gaps;		/* so many gaps: others are losses */
+	bool		 new_ids;	/* if the broker knows the old */
+	bool		 tell;		/* dry: tell lost ones like holes */
+	bool		 heals;		/* holes may have been told */
 	const char	*created;	/* of the stream; NULL: any */
 	uint64_t	 there, lost, removed;
 	uint64_t	 reset;		/* lost rows that wait again */
 	uint64_t	 low, high;	/* sequences of the lost */
+	uint64_t	 told;		/* holes that are recorded, for an
+					   operator to decide; */
+	uint64_t	 told_low, told_high;	/* sequences of them */
 	bool		 empty;		/* the stream is empty */
 	bool		 expires;	/* it may be empty by design */
 	char		 known_ids[STORE_TIME];	/* the broker knows the ids of
 					   messages stored after this */
 };
+
+/* What a state says of the history that was checked. */
+enum suspicion {
+	SUSPECT_NOTHING,
+	SUSPECT_LOOK,		/* read all rows; holes may be on purpose */
+	SUSPECT_LOST		/* read all rows; holes are losses */
+};
+
+enum suspicion stream_audit_suspect(const struct stream_row *,
+	    const struct stream_state *);
 
 /* How an audit ended; e says why it was not finished. */
 enum audited {
@@ -112,7 +132,15 @@ enum audited {
 	AUDIT_NO_DB
 };
 
-/* Moves the beginning of the period on. */
+/*
+ * Audit about max rows of the period, and move its beginning on; *n is how many
+ * were read.
+ */
+enum audited stream_audit_slice(struct stream_audit *,
+	    struct stream_audit_rows *, struct store_period *, size_t max,
+	    size_t *n, struct err *);
+
+/* Audit all of the period. */
 enum audited stream_audit_rows(struct stream_audit *,
 	    struct stream_audit_rows *, struct store_period *, struct err *);
 

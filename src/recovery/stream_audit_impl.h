@@ -6,8 +6,8 @@
 
 /* The fates of several rows, older rows first. */
 struct finding {
-	bool	lost, there;
-	bool	back;		/* one is lost, an older one there */
+	bool	lost, hole, there;
+	bool	back;		/* one is lost or a hole, an older one there */
 };
 
 /* Read the stream's state.  false: no answer, or no stream (gone). */
@@ -17,6 +17,10 @@ bool	stream_audit_state(struct stream_audit *, struct stream_state *,
 /* Add the fates of these rows.  false: no answer. */
 bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
+
+/* Log that holes were recorded. */
+void	stream_audit_tell_holes(const struct stream_audit *,
+	    const struct stream_audit_rows *);
 
 /* get_stored of pub.h; meanwhile calls keep and renews the right to audit. */
 int	stream_audit_get_stored(struct stream_audit *, struct stored_message *,

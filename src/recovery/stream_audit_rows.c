@@ -47,10 +47,10 @@ stream_audit_judge(const struct stream_state *st, const struct acked *row,
 		return FATE_THERE;
 	if (p->what != STORED_EMPTY)	/* the sequence was used again */
 		return FATE_LOST;
-	if (st->forgets)
-		return FATE_REMOVED;
-	return p->sequence >= st->first || (st->first_known != 0 &&
-	    p->sequence >= st->first_known) ? FATE_LOST : FATE_REMOVED;
+	if (p->sequence >= st->first)
+		return FATE_HOLE;
+	return !st->forgets && st->first_known != 0 &&
+	    p->sequence >= st->first_known ? FATE_LOST : FATE_REMOVED;
 }
 
 /*
@@ -84,6 +84,56 @@ stream_audit_get_stored(struct stream_audit *r, struct stored_message *stored,
 	    &keep_on, e);
 }
 
+/* Look up those of the messages that the flags name, and no others. */
+static int
+get_some_stored(struct stream_audit *r, struct stored_message *stored,
+    const bool *wanted, size_t n, struct err *e)
+{
+	struct stored_message	*some = xcalloc(n + 1, sizeof(*some));
+	size_t			 nsome = 0;
+	int			 rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i])
+			some[nsome++].sequence = stored[i].sequence;
+	if (nsome > 0)
+		rc = stream_audit_get_stored(r, some, nsome, e);
+	for (size_t i = 0, k = 0; rc == 0 && i < n; i++)
+		if (wanted[i])
+			stored[i] = some[k++];
+	free(some);
+	return rc;
+}
+
+/* What is below the first is not asked for: it only rises. */
+static bool
+get_kept(struct stream_audit *r, struct stored_message *stored, size_t n,
+    bool *wanted, struct stream_state *st, struct err *e)
+{
+	if (!stream_audit_state(r, st, e))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		stored[i].what = STORED_EMPTY;
+		wanted[i] = stored[i].sequence >= st->first;
+	}
+	return get_some_stored(r, stored, wanted, n, e) == 0;
+}
+
+/*
+ * Some servers answer for one sequence that it is empty, when they find at that
+ * moment that a block of their store is damaged, though it is elsewhere.
+ */
+static bool
+look_again_at_holes(struct stream_audit *r, struct stored_message *stored,
+    size_t n, bool *wanted, const struct stream_state *st, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		wanted[i] = stored[i].what == STORED_EMPTY &&
+		    stored[i].sequence >= st->first &&
+		    stored[i].sequence <= st->last && stored[i].sequence > 0;
+	return get_some_stored(r, stored, wanted, n, e) == 0;
+}
+
 /*
  * Look up the messages of these rows; the caller frees the result.  The state
  * is read afterwards: a message that a limit removed meanwhile is below its
@@ -94,11 +144,16 @@ read_stored_messages(struct stream_audit *r, const struct acked_list *l,
     struct stream_state *st, struct err *e)
 {
 	struct stored_message	*stored = xcalloc(l->n + 1, sizeof(*stored));
+	bool			*wanted = xcalloc(l->n + 1, sizeof(*wanted));
+	bool			 done;
 
 	for (size_t i = 0; i < l->n; i++)
 		stored[i].sequence = l->rows[i].ack;
-	if (stream_audit_get_stored(r, stored, l->n, e) == 0 &&
-	    stream_audit_state(r, st, e))
+	done = get_kept(r, stored, l->n, wanted, st, e) &&
+	    look_again_at_holes(r, stored, l->n, wanted, st, e) &&
+	    stream_audit_state(r, st, e);
+	free(wanted);
+	if (done)
 		return stored;
 	free(stored);
 	return NULL;
@@ -107,9 +162,12 @@ read_stored_messages(struct stream_audit *r, const struct acked_list *l,
 static void
 note_fate(struct finding *f, enum fate fate)
 {
+	bool	absent = fate == FATE_LOST || fate == FATE_HOLE;
+
 	f->there = f->there || fate == FATE_THERE;
 	f->lost = f->lost || fate == FATE_LOST;
-	f->back = f->back || (fate == FATE_LOST && f->there);
+	f->hole = f->hole || fate == FATE_HOLE;
+	f->back = f->back || (absent && f->there);
 }
 
 bool
@@ -149,24 +207,149 @@ note_known_ids(struct stream_audit_rows *w, const struct stream_state *st)
 		strlcpy(w->known_ids, created, sizeof(w->known_ids));
 }
 
-/* Count the fates, and keep only lost rows in the list. */
+/*
+ * What is known of holes: told and accepted ones are of this database, the
+ * removed ones of the broker.  Read when the first hole is met.
+ */
+struct holes {
+	bool			 known, asked;
+	struct sequence_set	 told, accepted;
+	struct stream_removed	 removed;
+	struct sequence_set	 found, healed;	/* of this slice */
+};
+
 static void
-pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
-    struct acked_list *l, const struct stored_message *stored)
+holes_free(struct holes *h)
+{
+	sequence_set_free(&h->told);
+	sequence_set_free(&h->accepted);
+	sequence_set_free(&h->found);
+	sequence_set_free(&h->healed);
+	stream_removed_free(&h->removed);
+}
+
+static enum audited
+know_holes(struct stream_audit *r, struct holes *h, struct err *e)
+{
+	if (!h->known && store_holes(r->store, r->conf->nats.stream, &h->told,
+	    &h->accepted, e) < 0)
+		return AUDIT_NO_DB;
+	h->known = true;
+	return AUDIT_DONE;
+}
+
+/*
+ * Nobody has removed what the broker cannot read and counts as present, or what
+ * it calls lost; some leave out the first of these.  Where it does not list all
+ * gaps that it counts, its list proves nothing.
+ */
+static bool
+is_damaged(const struct holes *h, uint64_t sequence)
+{
+	const struct stream_state	*st = &h->removed.state;
+
+	if (sequence_set_has(&h->removed.damaged, sequence) ||
+	    sequence_set_has(&h->removed.damaged, sequence + 1))
+		return true;
+	return st->gaps == st->deleted && sequence >= st->first &&
+	    sequence <= st->last &&
+	    sequence_set_count(&h->removed.deleted) == st->deleted &&
+	    !sequence_set_has(&h->removed.deleted, sequence);
+}
+
+#define LIST_MAX	1000000	/* removed messages to ask for */
+
+/* Sets *damaged; false where the broker would have too many to tell. */
+static enum audited
+ask_of_damage(struct stream_audit *r, struct holes *h,
+    const struct stream_state *st, uint64_t sequence, bool *damaged,
+    struct err *e)
+{
+	struct pub	*p = &r->relay->pub;
+
+	*damaged = false;
+	if (st->deleted > LIST_MAX)
+		return AUDIT_DONE;
+	if (!h->asked && !p->ops->removed(p->arg, &h->removed, e))
+		return AUDIT_BROKEN;
+	h->asked = true;
+	*damaged = is_damaged(h, sequence);
+	return AUDIT_DONE;
+}
+
+/* Turn FATE_HOLE into what it is, unless an operator has to decide. */
+static enum audited
+judge_hole(struct stream_audit *r, const struct stream_audit_rows *w,
+    struct holes *h, const struct stream_state *st, uint64_t sequence,
+    enum fate *fate, struct err *e)
+{
+	enum audited	audited = AUDIT_DONE;
+	bool		damaged = w->holes_lost || st->keeps ||
+			    (w->steady && st->gaps == w->gaps);
+
+	if (st->forgets || !damaged)
+		audited = ask_of_damage(r, h, st, sequence, &damaged, e);
+	*fate = damaged ? FATE_LOST : st->forgets ? FATE_REMOVED : FATE_HOLE;
+	return audited;
+}
+
+static enum audited
+judge_absent(struct stream_audit *r, const struct stream_audit_rows *w,
+    struct holes *h, const struct stream_state *st, uint64_t sequence,
+    enum fate *fate, struct err *e)
+{
+	if (*fate == FATE_REMOVED && !w->absent)
+		return AUDIT_DONE;
+	if (know_holes(r, h, e) != AUDIT_DONE)
+		return AUDIT_NO_DB;
+	if (sequence_set_has(&h->accepted, sequence))
+		*fate = FATE_REMOVED;
+	else if (w->absent)
+		*fate = FATE_LOST;
+	else if (sequence_set_has(&h->told, sequence))
+		*fate = FATE_REMOVED;
+	else if (*fate == FATE_HOLE)
+		return judge_hole(r, w, h, st, sequence, fate, e);
+	return AUDIT_DONE;
+}
+
+static void
+note_hole(struct stream_audit_rows *w, struct holes *h, uint64_t sequence)
+{
+	sequence_set_add(&h->found, sequence, sequence);
+	if (w->told++ == 0 || sequence < w->told_low)
+		w->told_low = sequence;
+	if (sequence > w->told_high)
+		w->told_high = sequence;
+}
+
+/* Count the fates, and keep only lost rows in the list. */
+static enum audited
+pick_lost(struct stream_audit *r, struct stream_audit_rows *w, struct holes *h,
+    const struct stream_state *st, struct acked_list *l,
+    const struct stored_message *stored, struct err *e)
 {
 	const struct acked	*rows = l->rows;
 	size_t			 nlost = 0;
+	enum audited		 audited = AUDIT_DONE;
 
 	note_known_ids(w, st);
 	w->empty = st->messages == 0;
 	w->expires = st->expires || st->forgets;
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n && audited == AUDIT_DONE; i++) {
 		enum fate fate = stream_audit_judge(st, &rows[i], &stored[i]);
 
+		if (fate != FATE_THERE && fate != FATE_UNKNOWN)
+			audited = judge_absent(r, w, h, st, rows[i].ack, &fate,
+			    e);
 		w->there += fate == FATE_THERE;
 		w->removed += fate == FATE_REMOVED;
-		if (fate == FATE_UNKNOWN || fate == FATE_THERE ||
-		    (fate == FATE_REMOVED && !w->absent))
+		if (fate == FATE_THERE && sequence_set_has(&h->told,
+		    rows[i].ack))
+			sequence_set_add(&h->healed, rows[i].ack, rows[i].ack);
+		if (fate == FATE_HOLE)
+			note_hole(w, h, rows[i].ack);
+		if (fate != FATE_LOST)
 			continue;
 		if (w->lost++ == 0 || rows[i].ack < w->low)
 			w->low = rows[i].ack;
@@ -175,6 +358,18 @@ pick_lost(struct stream_audit_rows *w, const struct stream_state *st,
 		l->rows[nlost++] = rows[i];
 	}
 	l->n = nlost;
+	return audited;
+}
+
+/* A row that is only reported is told like a hole if nobody else tells it. */
+static void
+tell_of_lost(struct stream_audit_rows *w, struct holes *h,
+    const struct acked_list *l)
+{
+	for (size_t i = 0; w->tell && i < l->n; i++)
+		note_hole(w, h, l->rows[i].ack);
+	if (w->tell)
+		w->lost -= l->n;
 }
 
 static int
@@ -185,7 +380,8 @@ reset_lost(struct stream_audit *r, struct stream_audit_rows *w,
 
 	for (size_t i = 0; i < l->n && !w->dry; i += SLICE) {
 		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
-		    l->n - i : SLICE, w->absent ? w->known_ids : NULL,
+		    l->n - i : SLICE, w->absent || w->new_ids ?
+		    w->known_ids : NULL,
 		    &changed, e) < 0)
 			return -1;
 		w->reset += changed;
@@ -207,29 +403,56 @@ is_another(const struct stream_audit_rows *w, const struct stream_state *st,
 	return another;
 }
 
-/* Audit one slice; moves the beginning of the period on. */
+static int
+save_holes(struct stream_audit *r, const struct holes *h,
+    const struct stream_state *st, struct err *e)
+{
+	if (h->found.n == 0 && h->healed.n == 0)
+		return 0;
+	return store_holes_change(r->store, r->conf->nats.stream, &h->found,
+	    &h->healed, st->first, e);
+}
+
+/* What became of the rows of a slice, and what follows from it. */
 static enum audited
-audit_row_slice(struct stream_audit *r, struct stream_audit_rows *w,
-    struct store_period *p, struct err *e)
+judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
+    struct acked_list *l, const struct stream_state *st,
+    const struct stored_message *stored, struct err *e)
+{
+	struct holes	h = { .known = false };
+	enum audited	audited = AUDIT_DONE;
+
+	if (w->heals)
+		audited = know_holes(r, &h, e);
+	if (audited == AUDIT_DONE)
+		audited = pick_lost(r, w, &h, st, l, stored, e);
+	if (audited == AUDIT_DONE) {
+		tell_of_lost(w, &h, l);
+		if (save_holes(r, &h, st, e) < 0 || reset_lost(r, w, l, e) < 0)
+			audited = AUDIT_NO_DB;
+	}
+	holes_free(&h);
+	return audited;
+}
+
+enum audited
+stream_audit_slice(struct stream_audit *r, struct stream_audit_rows *w,
+    struct store_period *p, size_t max, size_t *n, struct err *e)
 {
 	struct acked_list	 l;
 	struct stream_state	 st;
 	struct stored_message	*stored;
-	int			 rc;
+	enum audited		 audited = AUDIT_BROKEN;
 
-	if (store_acked(r->store, p, w->all, SLICE, &l, e) < 0)
+	if (store_acked(r->store, p, w->all, max, &l, e) < 0)
 		return AUDIT_NO_DB;
+	*n = l.n;
 	stored = read_stored_messages(r, &l, &st, e);
-	if (stored == NULL || is_another(w, &st, e)) {
-		free(stored);
-		free(l.rows);
-		return AUDIT_BROKEN;
-	}
-	pick_lost(w, &st, &l, stored);
-	rc = reset_lost(r, w, &l, e);
+	if (stored != NULL && !is_another(w, &st, e))
+		audited = judge_slice(r, w, &l, &st, stored, e);
 	free(stored);
 	free(l.rows);
-	return rc < 0 ? AUDIT_NO_DB : AUDIT_DONE;
+	return audited;
 }
 
 enum audited
@@ -237,8 +460,9 @@ stream_audit_rows(struct stream_audit *r, struct stream_audit_rows *w,
     struct store_period *p, struct err *e)
 {
 	enum audited	audited = AUDIT_DONE;
+	size_t		n;
 
 	while (audited == AUDIT_DONE && strcmp(p->from, p->until) < 0)
-		audited = audit_row_slice(r, w, p, e);
+		audited = stream_audit_slice(r, w, p, SLICE, &n, e);
 	return audited;
 }

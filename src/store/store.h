@@ -19,6 +19,7 @@
 #include "conf/counts.h"
 #include "mysql/db.h"
 #include "util/err.h"
+#include "util/sequence_set.h"
 #include "common/ident.h"
 #include "common/msg.h"
 
@@ -656,6 +657,10 @@ struct stream_row {
 	uint64_t	tail;		/* events are compared up to it */
 	char		tail_at[STORE_TIME];	/* when; "" if not known */
 	uint64_t	first;		/* the stream's first one then */
+	bool		has_gaps;	/* the next three are known, of then */
+	char		leader[65];	/* "": it was not told */
+	uint64_t	gaps, damage;	/* as in struct stream_state */
+	uint64_t	missing;	/* holes that an operator is told of */
 };
 
 /* Which stream it is, as the broker and the configuration have it; borrowed. */
@@ -664,7 +669,15 @@ struct stream_identity {
 	const char	*server;	/* its id, of this start */
 	const char	*created;	/* when it was made */
 	const char	*prefix;	/* of our message ids in it */
+	const char	*leader;	/* of its replicas; "": not told */
+	uint64_t	gaps, damage;	/* as in struct stream_state */
+	const char	*suspicion;	/* to record for the scrub: one of the
+					   next two; NULL: none */
 };
+
+/* Why all kept rows are to be read; where holes are losses: see recovery/. */
+#define STORE_LOOK	"look"
+#define STORE_LOST	"lost"
 
 /*
  * Read the stream's row, or insert it.  It is fresh if message ids had another
@@ -709,8 +722,8 @@ int	store_stream_alarm(struct store *, const char *name,
  * first sequence.  The messages up to last are of events of this database, if
  * it is still the one that was compared; 0: not known.
  */
-int	store_check_short(struct store *, const char *name, uint64_t first,
-	    uint64_t last, struct err *);
+int	store_check_short(struct store *, const struct stream_identity *,
+	    uint64_t first, uint64_t last, struct err *);
 
 /*
  * Keep rows that were delivered later than this: a check may still find that
@@ -774,6 +787,73 @@ int	store_is_acked(struct store *, const struct acked *, bool *is,
  */
 int	store_reset(struct store *, const struct acked *, size_t n,
 	    const char *known_ids, uint64_t *reset, struct err *);
+
+/*
+ * store_scrub.c - what is known of holes in the stream, and the rounds in which
+ * all delivered rows are read
+ */
+
+/*
+ * Read the stream sequences of delivered messages that the stream lacks: those
+ * that an operator is told of, and those that one has accepted.  Appends to
+ * both sets.
+ */
+int	store_holes(struct store *, const char *stream,
+	    struct sequence_set *told, struct sequence_set *accepted,
+	    struct err *);
+
+/*
+ * Tell an operator of the holes found, and not any more of those healed and of
+ * those below first, the stream's.  A transaction of its own.
+ */
+int	store_holes_change(struct store *, const char *stream,
+	    const struct sequence_set *found, const struct sequence_set *healed,
+	    uint64_t first, struct err *);
+
+/* All that is told is accepted.  Part of a transaction. */
+int	store_holes_accept(struct store *, const char *stream, struct err *);
+
+/* Are there the columns and the index for rounds? */
+bool	store_can_scrub(const struct store *);
+
+/* The scrub of a stream. */
+struct scrub_row {
+	char	suspicion[9];		/* for the next round; "": none */
+	bool	may_look;		/* STORE_LOOK is due already */
+	bool	under_way;		/* a round is, and: */
+	char	purpose[9];		/* as suspicion; "": routine */
+	char	until[STORE_TIME];	/* rows delivered up to then */
+	char	at[STORE_TIME];		/* and read up to here */
+	int64_t	began_ms;		/* ago */
+	char	checked_at[STORE_TIME];	/* the last check; or "" */
+	bool	steady;			/* a whole round was made since the
+					   stream has as many gaps as then */
+};
+
+/*
+ * Take or keep the role of the stream's scrubber for ttl_ms.  *taken is false
+ * if another has it, or if the stream is not known yet.
+ */
+int	store_scrub_take(struct store *, const char *stream, const char *me,
+	    int64_t ttl_ms, bool *taken, struct err *);
+int	store_scrub_drop(struct store *, const char *stream, const char *me,
+	    struct err *);
+
+/* The stream's row must be there. */
+int	store_scrub(struct store *, const char *stream, struct scrub_row *,
+	    struct err *);
+
+/*
+ * Begin a round, save that n more rows are read, those delivered up to at, or
+ * end it.  Nothing happens if the role went to another.  for_suspicion: the
+ * round is for it.
+ */
+int	store_scrub_begin(struct store *, const char *stream, const char *me,
+	    bool for_suspicion, struct err *);
+int	store_scrub_save(struct store *, const char *stream, const char *me,
+	    const char *at, uint64_t n, struct err *);
+int	store_scrub_end(struct store *, const char *stream, const char *me,
+	    struct err *);
 
 /*
  * store_timeline.c - has the database gone back in time?

@@ -54,8 +54,10 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "COALESCE(s.checked_at, s.known_since)), ");
 	buf_printf(&s->sql, "GREATEST(s.known_since, COALESCE(s.checked_at - "
 	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
-	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence "
-	    "FROM {streams} AS s WHERE s.name = ");
+	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence, ");
+	store_put(s, store_has_column(s, COL_SCRUB) ?
+	    "s.gaps, s.damage, s.leader, s.missing" : "NULL, NULL, NULL, 0");
+	store_put(s, " FROM {streams} AS s WHERE s.name = ");
 	store_put_text(s, id->name);
 	return store_query(s, "stream", e);
 }
@@ -84,6 +86,12 @@ read_stream(struct db_rows *rows, struct stream_row *r)
 	strlcpy(r->tail_at, r->has_tail ? db_text(rows, 6) : "",
 	    sizeof(r->tail_at));
 	r->first = db_u64(rows, 7);
+	r->has_gaps = db_nullable(rows, 8) != NULL;
+	r->gaps = db_u64(rows, 8);
+	r->damage = db_u64(rows, 9);
+	strlcpy(r->leader, db_nullable(rows, 10) == NULL ? "" :
+	    db_text(rows, 10), sizeof(r->leader));
+	r->missing = db_u64(rows, 11);
 	return true;
 }
 
@@ -140,6 +148,40 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 	return exec_named(s, name, " AND checker = {me}", NULL, e);
 }
 
+/*
+ * What the broker says of the stream now.  A suspicion is of what it said
+ * before, and the worse one stays.
+ */
+static void
+put_contents(struct store *s, const struct stream_identity *id)
+{
+	if (!store_has_column(s, COL_SCRUB))
+		return;
+	if (id->suspicion != NULL) {
+		store_put(s, ", suspected_at = IF(suspicion IS NULL, {now}, "
+		    "suspected_at), suspicion = ");
+		store_putf(s, "IF(suspicion = '" STORE_LOST "', suspicion, "
+		    "'%s')", id->suspicion);
+	}
+	/* Before the gaps: values are assigned from left to right. */
+	buf_printf(&s->sql, ", gaps_since = IF(gaps <=> %llu, gaps_since, ",
+	    (unsigned long long)id->gaps);
+	store_put(s, "{now})");
+	buf_printf(&s->sql, ", gaps = %llu, damage = %llu, leader = ",
+	    (unsigned long long)id->gaps, (unsigned long long)id->damage);
+	store_put_text(s, id->leader);
+}
+
+/* In another stream the sequences begin anew. */
+static void
+put_no_holes(struct store *s)
+{
+	if (store_has_column(s, COL_SCRUB))
+		buf_str(&s->sql, ", missing = 0, missing_at = NULL, "
+		    "holes = NULL, accepted = NULL, suspicion = NULL, "
+		    "scrub_began = NULL");
+}
+
 /* The time is that of the first one. */
 static void
 put_alarm(struct store *s, const char *alarm)
@@ -184,6 +226,9 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	store_put_text(s, id->prefix);
 	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
 	put_loss(s, loss);
+	put_contents(s, id);
+	if (anew && loss->messages == 0)
+		put_no_holes(s);
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
 	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
@@ -199,8 +244,8 @@ store_stream_alarm(struct store *s, const char *name, const char *alarm,
 }
 
 int
-store_check_short(struct store *s, const char *name, uint64_t first,
-    uint64_t last, struct err *e)
+store_check_short(struct store *s, const struct stream_identity *id,
+    uint64_t first, uint64_t last, struct err *e)
 {
 	store_sql(s, "UPDATE {streams} SET checked_at = {now}, ");
 	buf_printf(&s->sql, "first_sequence = %llu", (unsigned long long)first);
@@ -209,7 +254,8 @@ store_check_short(struct store *s, const char *name, uint64_t first,
 		    (unsigned long long)last);
 		store_put(s, ", tail_at = {now}");
 	}
-	return exec_named(s, name, "", NULL, e);
+	put_contents(s, id);
+	return exec_named(s, id->name, "", NULL, e);
 }
 
 /* The same as query_stream() gives a check to begin with. */

@@ -240,7 +240,8 @@ like "$OUT" '^fail: outbox_blocked_keys: no such table' \
 #
 sql 'UPDATE outbox_settings SET schema_version = 1;
     ALTER TABLE outbox_streams DROP COLUMN leader, DROP COLUMN gaps,
-	DROP COLUMN damage, DROP COLUMN suspicion, DROP COLUMN suspected_at,
+	DROP COLUMN damage, DROP COLUMN gaps_since, DROP COLUMN scrub_whole,
+	DROP COLUMN suspicion, DROP COLUMN suspected_at,
 	DROP COLUMN look_after, DROP COLUMN scrubber, DROP COLUMN scrubber_until,
 	DROP COLUMN scrub_for, DROP COLUMN scrub_began, DROP COLUMN scrub_at,
 	DROP COLUMN scrub_rows, DROP COLUMN scrub_ended, DROP COLUMN scrub_ms,

@@ -20,6 +20,19 @@ fake_is_open(void *arg)
 	return !fake.closed;
 }
 
+static int
+fake_open(void *arg, struct err *err)
+{
+	(void)arg;
+	return fake.closed ? err_set(err, "the fake is closed") : 0;
+}
+
+static void
+fake_close(void *arg)
+{
+	(void)arg;
+}
+
 static bool
 fake_state(void *arg, struct stream_state *state, struct err *err)
 {
@@ -69,6 +82,19 @@ fake_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 	return 0;
 }
 
+/* The broker's list; it does not list what it only lost. */
+static bool
+fake_removed(void *arg, struct stream_removed *r, struct err *err)
+{
+	memset(r, 0, sizeof(*r));
+	fake.nlists++;
+	if (!fake_state(arg, &r->state, err))
+		return false;
+	sequence_set_add_all(&r->deleted, &fake.deleted);
+	sequence_set_add_all(&r->damaged, &fake.damaged);
+	return true;
+}
+
 static enum error_class
 fake_complaint(void *arg, enum pub_about about, struct err *err)
 {
@@ -81,10 +107,13 @@ fake_complaint(void *arg, enum pub_about about, struct err *err)
 
 static const struct pub_ops fake_ops = {
 	.can_ask = true,
+	.open = fake_open,
+	.close = fake_close,
 	.is_open = fake_is_open,
 	.is_whole = fake_is_open,
 	.state = fake_state,
 	.get_stored = fake_get_stored,
+	.removed = fake_removed,
 	.complaint = fake_complaint,
 };
 
@@ -118,6 +147,8 @@ recover_begin(void)
 	sql("DELETE FROM outbox_streams; "
 	    "INSERT INTO outbox_partitions (partition_key, lease_epoch) "
 	    "VALUES ('p00', 5), ('p01', 5), ('', 5)");
+	sequence_set_free(&fake.deleted);
+	sequence_set_free(&fake.damaged);
 	memset(&fake, 0, sizeof(fake));
 	fake.state.answer = STREAM_THERE;
 	fake.state.first = 1;
@@ -186,12 +217,12 @@ static const struct {
 	{ 15, STORED_OURS, 8, false, FATE_LOST },
 	{ 15, STORED_OTHER, 0, false, FATE_LOST },
 	{ 15, STORED_OTHER, 0, true, FATE_LOST },
-	{ 15, STORED_EMPTY, 0, false, FATE_LOST },
-	{ 15, STORED_EMPTY, 0, true, FATE_REMOVED },
-	{ 10, STORED_EMPTY, 0, false, FATE_LOST },
+	{ 15, STORED_EMPTY, 0, false, FATE_HOLE },
+	{ 15, STORED_EMPTY, 0, true, FATE_HOLE },
+	{ 10, STORED_EMPTY, 0, false, FATE_HOLE },
 	{ 9, STORED_EMPTY, 0, false, FATE_REMOVED },
 	{ 9, STORED_EMPTY, 0, true, FATE_REMOVED },
-	{ 20, STORED_EMPTY, 0, false, FATE_LOST },
+	{ 20, STORED_EMPTY, 0, false, FATE_HOLE },
 	{ 21, STORED_EMPTY, 0, false, FATE_LOST },
 	{ 21, STORED_EMPTY, 0, true, FATE_LOST },
 	{ 21, STORED_OURS, 7, false, FATE_LOST },
@@ -239,6 +270,7 @@ add_all(Suite *s, const struct kind *k)
 	add_streams(s, k);
 	add_tails(s, k);
 	add_doubts(s, k);
+	add_scrubs(s, k);
 }
 
 int

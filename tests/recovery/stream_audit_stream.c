@@ -127,6 +127,8 @@ START_TEST(removed_rows_are_not_lost)
 	fake.state.first = 5;
 	if (_i == 1) {
 		forget(7, 7);
+		sequence_set_add(&fake.deleted, 7, 7);
+		fake.state.gaps = fake.state.deleted = 1;
 		fake.state.forgets = true;
 	}
 	ck_waiting("NULL");
@@ -168,7 +170,7 @@ START_TEST(all_slices_are_read)
 	forget(2500, 3600);
 	forget(5000, 5000);
 	ck_assert(look());
-	ck_assert_uint_eq(fake.nplaces, 4000);
+	ck_assert_uint_eq(fake.nplaces, 4000 + 1103);	/* holes: twice */
 	ck_sql("1103 1001 5000", "SELECT COUNT(*), MIN(global_sequence), "
 	    "MAX(global_sequence) FROM outbox WHERE published_at IS NULL");
 }

@@ -33,6 +33,8 @@ extern struct fake {
 	unsigned		 asked;		/* questions so far */
 	unsigned		 error_at;	/* this one gets an error; 0: none */
 	bool			 cut;		/* not all messages come */
+	struct sequence_set	 deleted, damaged;	/* what it says */
+	size_t			 nlists;	/* how often it said so */
 	size_t			 nplaces;	/* that were asked for */
 	void			(*during)(void);	/* a look-up */
 } fake;
@@ -61,6 +63,7 @@ bool	look(void);
 
 void	add_streams(Suite *, const struct kind *);	/* stream_audit_stream.c */
 void	add_tails(Suite *, const struct kind *);	/* stream_audit_tail.c */
+void	add_scrubs(Suite *, const struct kind *);	/* stream_audit_scrub.c */
 void	add_doubts(Suite *, const struct kind *);	/* stream_audit_in_doubt.c */
 
 #endif

@@ -47,6 +47,7 @@ strays		2	newfirst
 purge		1	newfirst
 backlog		1	nothing
 newest		1	nothing
+scrub		1	nothing
 '
 LIFE='
 session		3	newcomer
@@ -92,6 +93,7 @@ LOSSES='
 stream		3	doubtful
 now		1	doubtful
 delivered	1	doubtful
+holes		1	doubtful
 begin		1	doubtful
 send again	3	doubtful
 commit		1	doubtful

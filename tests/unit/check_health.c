@@ -198,6 +198,12 @@ static const struct {
 	  "with nats.recover: report nothing is sent again: outboxctl stream "
 	  "republish " },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
+	  "\"missing\": 3, \"holes\": \"7-8,15\"}]}", "missing_messages ", 1,
+	  "stream EVENTS lacks 3 messages that it had acknowledged, sequences "
+	  "7-8,15, and they are not sent again by themselves: if they were "
+	  "removed on purpose, outboxctl stream forget accepts that for good; "
+	  "if not, outboxctl stream republish " },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"alarm\": \"was emptied\", \"alarm_at\": "
 	  "\"2026-11-23T15:00:00Z\"}]}", "stream_alarm ", 1,
 	  "stream EVENTS was emptied: outboxctl stream republish " },

@@ -253,7 +253,7 @@ some_state(void)
 {
 	return json_pack("{s:{s:i, s:i}, s:{s:i, s:i}, s:{s:i, s:b, s:i}, "
 	    "s:{s:i}, s:{s:i, s:i}, s:[{s:s, s:i}, {s:s, s:i}], "
-	    "s:[{s:i, s:i}, {s:i}], s:n, s:{s:s}, s:[{s:s}], s:[{s:s}]}",
+	    "s:[{s:i, s:i, s:i}, {s:i}], s:n, s:{s:s}, s:[{s:s}], s:[{s:s}]}",
 	    "workers", "live", 2, "stale", 1,
 	    "partitions", "owned", 8, "paused", 1,
 	    "backlog", "waiting", 100, "exact", 1, "parked", 7,
@@ -261,7 +261,7 @@ some_state(void)
 	    "dead", "count", 5, "new", 2,
 	    "blocked", "reason", "halted", "keys", 3,
 	    "reason", "a\"b", "keys", 1,
-	    "streams", "phantoms", 1, "lost", 4, "lost", 5,
+	    "streams", "phantoms", 1, "lost", 4, "missing", 3, "lost", 5,
 	    "database", "broker", "error", "gone",
 	    "problems", "id", "stream_full",
 	    "advice", "id", "stream_advice");
@@ -285,6 +285,7 @@ START_TEST(state_is_shown)
 	ck_value(text, "outbox_blocked_keys{reason=\"halted\"}", 3);
 	ck_value(text, "outbox_blocked_keys{reason=\"a\\\"b\"}", 1);
 	ck_value(text, "outbox_stream_lost_messages", 9);
+	ck_value(text, "outbox_stream_missing_messages", 3);
 	ck_value(text, "outbox_stream_phantom_messages", 1);
 	ck_value(text, "outbox_database_reachable", 1);
 	ck_value(text, "outbox_broker_reachable", 0);

@@ -396,6 +396,7 @@ static const struct {
 	{ KEY(nats.advisory), "ops.dead", "ops.dead" },
 	{ KEY(nats.inbox_prefix), "_OUTBOX.a", "\"_OUTBOX.a\"" },
 	{ KEY(nats.recover), "report", "report" },
+	{ KEY(nats.scrub), "5000", "5000" },
 	{ KEY(nats.user), "bj\xc3\xb6rn", "\"bj\xc3\xb6rn\"" },
 	{ KEY(nats.password_file), NULL, "/pw",
 	  "nats: {user: u, password_file: /pw}" },

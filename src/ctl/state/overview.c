@@ -277,6 +277,25 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	return 0;
 }
 
+/*
+ * holes: the first ones, for people.  A round takes as long as the last one of
+ * routine did; in the first one that is told by the part of it that is done.
+ */
+static void
+put_scrub_columns(struct ctl *c)
+{
+	store_put(c->store, store_has_column(c->store, COL_SCRUB) ?
+	    "missing, missing_at, IF(CHAR_LENGTH(holes) > 100, CONCAT(LEFT("
+	    "holes, 100 - LOCATE(',', REVERSE(LEFT(holes, 100)))), ',...'), "
+	    "holes), scrub_at, scrub_rows, scrub_began, "
+	    "COALESCE(scrub_for, suspicion), scrub_ended, COALESCE(scrub_ms, "
+	    "TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) * "
+	    "TIMESTAMPDIFF(SECOND, known_since, scrub_began) DIV "
+	    "TIMESTAMPDIFF(SECOND, known_since, scrub_at) DIV 1000), "
+	    "IF(scrubber_until > NOW(6), scrubber, NULL)" :
+	    "0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL");
+}
+
 static int
 put_streams(struct ctl *c, json_t *state, struct err *e)
 {
@@ -287,7 +306,13 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    { "phantom_last", ROWS_NUMBER }, { "phantom_at", ROWS_TIME },
 	    { "lost", ROWS_NUMBER }, { "lost_first", ROWS_NUMBER },
 	    { "lost_last", ROWS_NUMBER }, { "lost_at", ROWS_TIME },
-	    { "alarm", ROWS_TEXT }, { "alarm_at", ROWS_TIME } };
+	    { "alarm", ROWS_TEXT }, { "alarm_at", ROWS_TIME },
+	    { "missing", ROWS_NUMBER }, { "missing_at", ROWS_TIME },
+	    { "holes", ROWS_TEXT },
+	    { "scrub_at", ROWS_TIME }, { "scrub_rows", ROWS_NUMBER },
+	    { "scrub_began", ROWS_TIME }, { "scrub_for", ROWS_TEXT },
+	    { "scrub_ended", ROWS_TIME }, { "scrub_round_ms", ROWS_NUMBER },
+	    { "scrubber", ROWS_TEXT } };
 
 	if (!store_has(c->store, T_STREAMS))
 		return json_object_set_new(state, "streams", json_null());
@@ -295,8 +320,9 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
 	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
 	    "phantom_first, phantom_last, phantom_at, "
-	    "lost, lost_first, lost_last, lost_at, alarm, alarm_at "
-	    "FROM {streams} ORDER BY name LIMIT 100");
+	    "lost, lost_first, lost_last, lost_at, alarm, alarm_at, ");
+	put_scrub_columns(c);
+	store_put(c->store, " FROM {streams} ORDER BY name LIMIT 100");
 	return put_query(c, state, "streams", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);
 }

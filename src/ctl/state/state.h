@@ -130,6 +130,7 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *		be replaced
  * master, listener, janitor, monitor	a process each; null: it does not run
  * monitor	has more: socket and listen, where it listens
+ * janitor	has more: recovered, rows of lost messages to be sent again
  * monitor_gone_ms	since when it does not run; 0: it does
  * workers	the processes that publish; what they have more: paused (null,
  *		or since, for_ms, class, why), types_refused, and counters

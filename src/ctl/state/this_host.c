@@ -273,6 +273,17 @@ reload_json(const struct scoreboard *b)
 
 /* What it has more: where it listens. */
 static json_t *
+janitor_json(const struct scoreboard_line *l, int64_t now)
+{
+	json_t	*o = watcher_json(l, now);
+
+	if (json_is_object(o))
+		json_object_set_new(o, "recovered", json_integer(
+		    (json_int_t)l->recovered));
+	return o;
+}
+
+static json_t *
 monitor_json(const struct ctl *c, const struct scoreboard_line *l, int64_t now)
 {
 	json_t	*o = process_json(l, now);
@@ -316,7 +327,7 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
 	    "listener", watcher_json(&b->lines[SCOREBOARD_LISTENER], now),
-	    "janitor", watcher_json(&b->lines[SCOREBOARD_JANITOR], now),
+	    "janitor", janitor_json(&b->lines[SCOREBOARD_JANITOR], now),
 	    "monitor", monitor_json(c, monitor, now),
 	    "monitor_gone_ms", (json_int_t)gone_ms(monitor, now),
 	    "refused", refused_json(b, now), "workers", workers);

@@ -255,6 +255,27 @@ say_dead(const struct ctl *c, const json_t *status)
 	say_member(c, "dead", &b);
 }
 
+/* How far the scrub has come, and how long it takes. */
+static void
+put_scrub(struct buf *b, const json_t *stream)
+{
+	const char	*purpose = member_text(stream, "scrub_for");
+	json_t		*round = json_object_get(stream, "scrub_round_ms");
+
+	if (json_is_null(json_object_get(stream, "scrub_began")) &&
+	    json_is_null(json_object_get(stream, "scrub_ended")))
+		return;
+	buf_printf(b, "; scrub: %s read%s", COUNTED((uint64_t)
+	    member_number(stream, "scrub_rows"), "row"),
+	    purpose == NULL || *purpose == '\0' ? "" : " for a suspicion");
+	if (member_text(stream, "scrub_began") != NULL)
+		buf_printf(b, ", those delivered up to %s",
+		    member_text(stream, "scrub_at"));
+	if (json_is_integer(round))
+		buf_printf(b, ", a round takes %s",
+		    duration_words(json_integer_value(round)).text);
+}
+
 /* Print a line per reason of blocked keys, and a line per stream. */
 static void
 say_lists(const struct ctl *c, const json_t *status)
@@ -275,6 +296,7 @@ say_lists(const struct ctl *c, const json_t *status)
 		    duration_words(member_number(o, "checked_ms")).text);
 		if (member_text(o, "checked_at") != NULL)
 			buf_str(&b, " ago");
+		put_scrub(&b, o);
 		say_member(c, "stream", &b);
 	}
 }

@@ -6,8 +6,9 @@
 
 /*
  * Stop reporting that of this stream, which is sent again; or with NULL that of
- * all, which is accepted: messages delivered before the alarm are not expected
- * any more.  *streams is the number of streams with a report.
+ * all, which is accepted: messages delivered before the alarm, and those that
+ * are missing by now, are not expected any more.  *streams is the number of
+ * streams with a report.
  * Part of a transaction.
  */
 int	losses_clear(struct ctl *, const char *stream, uint64_t *streams,

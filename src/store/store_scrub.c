@@ -1,0 +1,257 @@
+/*
+ * store_scrub.c - holes in the stream, and rounds over all delivered rows
+ *
+ * The janitors of a fleet make a round together: what they know of it is in the
+ * stream's row, and one of them holds the role of the scrubber at a time.
+ */
+
+#include "store/store_impl.h"
+
+#include <bsd/string.h>
+
+/* Texts of holes: a list in more runs than this is made coarser. */
+#define RUNS_MAX	20000
+
+/* A look that is asked for again and again takes a hundredth of the time. */
+#define LOOK_PAUSE	99
+
+static void
+read_set(const struct db_rows *rows, unsigned column, struct sequence_set *set)
+{
+	if (db_nullable(rows, column) != NULL)
+		sequence_set_read(set, db_text(rows, column));
+}
+
+static int
+read_holes(struct store *s, const char *stream, const char *lock,
+    struct sequence_set *told, struct sequence_set *accepted, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT holes, accepted FROM {streams} WHERE name = ");
+	store_put_text(s, stream);
+	buf_str(&s->sql, lock);
+	if ((rows = store_query(s, "holes", e)) == NULL)
+		return -1;
+	if (db_next(rows)) {
+		read_set(rows, 0, told);
+		read_set(rows, 1, accepted);
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+int
+store_holes(struct store *s, const char *stream, struct sequence_set *told,
+    struct sequence_set *accepted, struct err *e)
+{
+	return store_has_column(s, COL_SCRUB) ?
+	    read_holes(s, stream, "", told, accepted, e) : 0;
+}
+
+static void
+put_set(struct store *s, const char *column, struct sequence_set *set)
+{
+	struct buf	text = { 0 };
+
+	sequence_set_fit(set, RUNS_MAX);
+	sequence_set_put(set, RUNS_MAX, &text);
+	buf_str(&s->sql, column);
+	if (text.len == 0)
+		buf_str(&s->sql, "NULL");
+	else
+		store_put_text(s, text.data);
+	buf_free(&text);
+}
+
+static int
+write_holes(struct store *s, const char *stream, struct sequence_set *told,
+    struct sequence_set *accepted, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET ");
+	put_set(s, "holes = ", told);
+	if (accepted != NULL)
+		put_set(s, ", accepted = ", accepted);
+	buf_printf(&s->sql, ", missing = %llu, missing_at = ",
+	    (unsigned long long)sequence_set_count(told));
+	store_put(s, told->n == 0 ? "NULL" : "COALESCE(missing_at, {now})");
+	buf_str(&s->sql, " WHERE name = ");
+	store_put_text(s, stream);
+	return store_exec(s, "holes", NULL, e);
+}
+
+static int
+change_holes(struct store *s, const char *stream,
+    const struct sequence_set *found, const struct sequence_set *healed,
+    uint64_t first, struct err *e)
+{
+	struct sequence_set	told = { 0 }, accepted = { 0 };
+	int			rc;
+
+	rc = read_holes(s, stream, " FOR UPDATE", &told, &accepted, e);
+	if (rc == 0) {
+		sequence_set_add_all(&told, found);
+		for (size_t i = 0; i < healed->n; i++)
+			for (uint64_t n = healed->runs[i].first;
+			    n <= healed->runs[i].last; n++)
+				sequence_set_remove(&told, n);
+		sequence_set_cut(&told, first);
+		rc = write_holes(s, stream, &told, NULL, e);
+	}
+	sequence_set_free(&told);
+	sequence_set_free(&accepted);
+	return rc;
+}
+
+int
+store_holes_change(struct store *s, const char *stream,
+    const struct sequence_set *found, const struct sequence_set *healed,
+    uint64_t first, struct err *e)
+{
+	if (!store_has_column(s, COL_SCRUB))
+		return 0;
+	if (store_begin(s, e) < 0)
+		return -1;
+	return store_end(s, change_holes(s, stream, found, healed, first, e),
+	    e);
+}
+
+int
+store_holes_accept(struct store *s, const char *stream, struct err *e)
+{
+	struct sequence_set	told = { 0 }, accepted = { 0 }, none = { 0 };
+	int			rc;
+
+	rc = read_holes(s, stream, " FOR UPDATE", &told, &accepted, e);
+	if (rc == 0 && told.n > 0) {
+		sequence_set_add_all(&accepted, &told);
+		rc = write_holes(s, stream, &none, &accepted, e);
+	}
+	sequence_set_free(&told);
+	sequence_set_free(&accepted);
+	return rc;
+}
+
+bool
+store_can_scrub(const struct store *s)
+{
+	return store_can_audit_stream(s) && store_has_column(s, COL_SCRUB) &&
+	    s->index_by_time;
+}
+
+static void
+put_scrubber(struct store *s, const char *stream, const char *me)
+{
+	buf_str(&s->sql, " WHERE name = ");
+	store_put_text(s, stream);
+	buf_str(&s->sql, " AND scrubber = ");
+	store_put_text(s, me);
+}
+
+int
+store_scrub_take(struct store *s, const char *stream, const char *me,
+    int64_t ttl_ms, bool *taken, struct err *e)
+{
+	uint64_t	matched;
+
+	store_sql(s, "UPDATE {streams} SET scrubber = ");
+	store_put_text(s, me);
+	store_put(s, ", scrubber_until = {now}");
+	store_put_interval(s, ttl_ms);
+	buf_str(&s->sql, " WHERE name = ");
+	store_put_text(s, stream);
+	buf_str(&s->sql, " AND (scrubber IS NULL OR scrubber_until <= NOW(6) "
+	    "OR scrubber = ");
+	store_put_text(s, me);
+	buf_str(&s->sql, ")");
+	if (store_exec(s, "scrub", &matched, e) < 0)
+		return -1;
+	*taken = matched > 0;
+	return 0;
+}
+
+int
+store_scrub_drop(struct store *s, const char *stream, const char *me,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET scrubber = NULL, "
+	    "scrubber_until = NULL");
+	put_scrubber(s, stream, me);
+	return store_exec(s, "scrub", NULL, e);
+}
+
+int
+store_scrub(struct store *s, const char *stream, struct scrub_row *r,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(s, "SELECT COALESCE(suspicion, ''), "
+	    "COALESCE(look_after <= NOW(6), TRUE), scrub_began IS NOT NULL, "
+	    "COALESCE(scrub_for, ''), COALESCE(scrub_began, ''), "
+	    "COALESCE(GREATEST(scrub_at, known_since), ''), "
+	    "COALESCE(TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) DIV "
+	    "1000, 0), COALESCE(checked_at, ''), "
+	    "COALESCE(scrub_whole >= gaps_since, FALSE) "
+	    "FROM {streams} WHERE name = ");
+	store_put_text(s, stream);
+	if ((rows = store_query(s, "scrub", e)) == NULL)
+		return -1;
+	memset(r, 0, sizeof(*r));
+	if (db_next(rows)) {
+		strlcpy(r->suspicion, db_text(rows, 0), sizeof(r->suspicion));
+		r->may_look = db_u64(rows, 1) != 0;
+		r->under_way = db_u64(rows, 2) != 0;
+		strlcpy(r->purpose, db_text(rows, 3), sizeof(r->purpose));
+		strlcpy(r->until, db_text(rows, 4), sizeof(r->until));
+		strlcpy(r->at, db_text(rows, 5), sizeof(r->at));
+		r->began_ms = (int64_t)db_u64(rows, 6);
+		strlcpy(r->checked_at, db_text(rows, 7),
+		    sizeof(r->checked_at));
+		r->steady = db_u64(rows, 8) != 0;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/* Values are assigned from left to right. */
+int
+store_scrub_begin(struct store *s, const char *stream, const char *me,
+    bool for_suspicion, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET scrub_for = ");
+	buf_str(&s->sql, for_suspicion ? "suspicion, suspicion = NULL, "
+	    "suspected_at = NULL" : "NULL");
+	store_put(s, ", scrub_began = {now}, scrub_at = known_since, "
+	    "scrub_rows = 0");
+	put_scrubber(s, stream, me);
+	return store_exec(s, "scrub", NULL, e);
+}
+
+int
+store_scrub_save(struct store *s, const char *stream, const char *me,
+    const char *at, uint64_t n, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET scrub_at = ");
+	store_put_text(s, at);
+	buf_printf(&s->sql, ", scrub_rows = scrub_rows + %llu",
+	    (unsigned long long)n);
+	put_scrubber(s, stream, me);
+	return store_exec(s, "scrub", NULL, e);
+}
+
+#define TOOK	"TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6))"
+
+int
+store_scrub_end(struct store *s, const char *stream, const char *me,
+    struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET scrub_ms = IF(scrub_for IS NULL, "
+	    TOOK " DIV 1000, scrub_ms), look_after = IF(scrub_for IS NULL, "
+	    "look_after, NOW(6) + INTERVAL ");
+	buf_printf(&s->sql, "%d * " TOOK " MICROSECOND), ", LOOK_PAUSE);
+	store_put(s, "scrub_ended = {now}, scrub_whole = scrub_began, "
+	    "scrub_for = NULL, scrub_began = NULL");
+	put_scrubber(s, stream, me);
+	return store_exec(s, "scrub", NULL, e);
+}
