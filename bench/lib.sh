@@ -100,11 +100,12 @@ monitor() {
 # --- the fleet --------------------------------------------------------------
 
 # is_ready WORKERS: each is connected and has its share of leases, or one has
-# gathered all, and the stream audit of the start is done
+# gathered all, and the stream audit of the start is done.  The janitor may be
+# connected, too.
 is_ready() {
 	local owners=$1
 	[ "$GATHER" != true ] || owners=1
-	[ "$(monitor connz num_connections)" -eq "$1" ] && is_sql "
+	[ "$(monitor connz num_connections)" -ge "$1" ] && is_sql "
 	    SELECT COUNT(*) = $owners AND MAX(n) - MIN(n) <= 1
 	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
 	    AND (SELECT MAX(servers) > '' FROM outbox_streams)
