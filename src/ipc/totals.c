@@ -17,12 +17,13 @@ static const char *const	statements[] = {
 	"commit", "compare dead", "compare events", "compare rows", "counts",
 	"delivered", "fetch", "fetch away", "few rows", "few rows ahead",
 	"forget marks", "former label", "give back", "glance", "halt",
-	"heartbeat", "history", "in doubt", "keep", "leases", "leave", "mark",
-	"newest", "now", "park", "partitions", "pipelined commit", "prune", "purge",
-	"reconcile", "register",
+	"heartbeat", "history", "holes", "in doubt", "keep", "leases", "leave",
+	"mark",
+	"newest", "now", "park", "partitions", "pipelined commit", "prune",
+	"purge", "reconcile", "register",
 	"registry", "release", "renew", "repartition", "retention", "retry",
 	"rollback", "rows found", "schedule", "scheduled", "schema",
-	"send again", "server", "session", "settings", "settle",
+	"scrub", "send again", "server", "session", "settings", "settle",
 	"settle and claim", "strays", "stream", "take over", "unblock",
 	"unpark", "waiting", "watermark"
 };

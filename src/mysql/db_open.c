@@ -148,12 +148,17 @@ check_cluster(struct db *db, struct err *e)
 static void
 learn_version(struct db *db, const char *text)
 {
-	unsigned	n[3] = { 0 };
+	unsigned long	 major, minor, patch = 0;
+	char		*end;
 
-	if (sscanf(text, "%u.%u.%u", &n[0], &n[1], &n[2]) < 2)
+	major = strtoul(text, &end, 10);
+	if (*end != '.')
 		return;
+	minor = strtoul(end + 1, &end, 10);
+	if (*end == '.')
+		patch = strtoul(end + 1, NULL, 10);
 	db->mariadb = strcasestr(text, "mariadb") != NULL;
-	db->version = n[0] * 10000 + n[1] * 100 + n[2];
+	db->version = (unsigned)(major * 10000 + minor * 100 + patch);
 }
 
 static struct db_rows *

@@ -24,15 +24,22 @@ end_serve() {
 	RC=$?
 	exec 9<&-
 }
-# words WORD...: as a line
-words() { jq -cn '$ARGS.positional' --args -- "$@"; }
+# words WORD...: as a line; none of them has a quote
+words() {
+	local list
+	printf -v list ', "%s"' "$@"
+	printf '[%s]\n' "${list#, }"
+}
 # line TEXT: send it; sets OUT and RC from the answer
 line() {
+	answer "$1"
+	{ read -r RC; read -r OUT; } < <(jq -c '.exit, .result' <<< "$ANSWER")
+}
+# answer TEXT: send it; sets ANSWER alone
+answer() {
 	ANSWER=
 	printf '%s\n' "$1" >&8
 	read -rt 60 -u 9 ANSWER
-	OUT=$(jq -c .result <<< "$ANSWER")
-	RC=$(jq -c .exit <<< "$ANSWER")
 }
 ask() { line "$(words "$@")"; }
 # refused REGEX NAME LINE: wrong usage, and the next command runs
@@ -193,10 +200,10 @@ is "$RC $(field .rows[0].sequence)" "0 $A" 'it is back: a list'
 rss() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$PID/status"; }
 many() {
 	for ((i = 0; i < $1; i++)); do
-		ask status
-		ask messages show "$A" --payload
-		ask messages show 4242
-		line 'no JSON'
+		answer '["status"]'
+		answer "[\"messages\", \"show\", \"$A\", \"--payload\"]"
+		answer '["messages", "show", "4242"]'
+		answer 'no JSON'
 	done
 }
 rounds=60

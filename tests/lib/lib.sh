@@ -24,6 +24,9 @@ FAILED=0
 OUTBOX_PW=relay-secret
 PRODUCER_PW=producer-secret
 export OUTBOX_PW PRODUCER_PW
+# nats.c reads all certificates of the system before it connects, also without
+# TLS, which takes three times as long as what outboxctl does then.
+export SSL_CERT_FILE=/dev/null SSL_CERT_DIR=/nonexistent
 unset MYSQL_PWD
 . "$srcdir/tests/lib/pool.sh"
 
@@ -190,9 +193,9 @@ trap 'exit 130' INT TERM
 
 # start_own_servers [my.cnf lines]: start database and NATS below $DIR
 start_own_servers() {
-	local lines=()
-	[ "$KIND" != mariadb ] || lines=("${POOL_LINES[@]}")
-	"$SANDBOX" start "$KIND" "$DIR/db" "${lines[@]}" "$@" >/dev/null || {
+	local my_cnf=()
+	[ "$KIND" != mariadb ] || my_cnf=("${POOL_LINES[@]}")
+	"$SANDBOX" start "$KIND" "$DIR/db" "${my_cnf[@]}" "$@" >/dev/null || {
 		[ $? -eq 77 ] && skip_all "no $KIND server"
 		echo 'Bail out! no database'
 		exit 1
@@ -241,7 +244,7 @@ write_conf() {
 	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}, gather: ${GATHER:-false}}
 	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}}
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
-	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}", subject: "${SUBJECT:-events.{event_type\}}"}
+	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}"${SCRUB:+, scrub: $SCRUB}, subject: "${SUBJECT:-events.{event_type\}}"}
 	log: {level: ${LEVEL:-info}}
 	wake: {${WAKE:-binlog: false}}
 	EOF

@@ -155,7 +155,7 @@ for action in $(api '.paths | keys[] | select(startswith("/api/actions/")) |
 		value=$(sed -n "s/^$action $name //p" <<< "$typed")
 		request post "/api/actions/$action" "${AS_OPERATOR[@]}" \
 		    -d "{\"$name\": ${value:-\"x\"}, \"dry_run\": true, \"nothing\": 1}"
-		refused=$(body .error | grep -c "^$name: unknown")
+		refused=$(grep -c "\"error\": *\"$name: unknown" "$DIR/body")
 		has=${value:+0}		# and then it is not refused
 		[ "$refused" = "${has:-1}" ] ||
 		    wrong+=" $name"

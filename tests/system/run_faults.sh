@@ -50,7 +50,7 @@ newest		1	nothing
 scrub		1	nothing
 '
 LIFE='
-session		3	newcomer
+session		2	newcomer
 counts		1	newcomer
 schema		4	newcomer
 settings	1	newcomer
@@ -81,7 +81,7 @@ in doubt	1	silent
 # Another partition count, by a worker that has just begun: its first statements
 # are above.
 CHANGE='
-session		4-5	recount
+session		3-4	recount
 begin		1	recount
 counts		2-2	recount
 leases		3-4	recount

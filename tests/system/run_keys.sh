@@ -916,6 +916,9 @@ forget off
 is "$AGAIN$(printf '%s' "$ERR" | grep lost)" 0 'nats.recover off: not a line'
 refused 'nats.recover: .*maybe' nats.recover=maybe
 
+# tests/system/run_scrub.sh has a case for it.
+covers nats.scrub
+
 # Servers that only have to open their door.
 clear_rows
 start_nats door "${NATS_TLS[@]}" 'authorization {users: [

@@ -215,6 +215,14 @@ gets outbox_stream_lost_messages = 5
 gets outbox_stream_phantom_messages = 3
 sql 'UPDATE outbox_streams SET lost = 0, lost_at = NULL, phantoms = 0,
     phantom_at = NULL'
+# A check finds that nothing is missing, and clears it.
+shows_missing() {
+	sql "UPDATE outbox_streams SET holes = '7-8', missing = 2,
+	    missing_at = NOW(6)"
+	compares outbox_stream_missing_messages = 2
+}
+tested outbox_stream_missing_messages
+within 15 'outbox_stream_missing_messages' shows_missing
 
 # The store of the broker goes back in time.
 "$SANDBOX" kill "$DIR/nats" > /dev/null

@@ -40,7 +40,7 @@ without_on_update(const struct schema_column *c, bool starts_now)
 	char	digits[8] = "", type[16];
 	size_t	n = 0;
 
-	for (; c->type[n] != '\0' && n < sizeof(type) - 1; n++)
+	for (; n < sizeof(type) - 1 && c->type[n] != '\0'; n++)
 		type[n] = (char)toupper((unsigned char)c->type[n]);
 	type[n] = '\0';
 	if (c->length > 0)
