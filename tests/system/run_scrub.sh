@@ -12,9 +12,9 @@ start_servers
 STORE=$DIR/nats/js
 
 # request SUBJECT [BODY]: to JetStream's API; the answer
-request() {
+request() (
 	local nats line n address=${URL#nats://} body=${2:-}
-	exec {nats}<> "/dev/tcp/${address%:*}/${address##*:}" || return
+	exec {nats}<> "/dev/tcp/${address%:*}/${address##*:}" || exit
 	printf 'CONNECT {"verbose":false}\r\nSUB answer.x 1\r\nPUB %s answer.x %d\r\n%s\r\n' \
 	    "\$JS.API.$1" "${#body}" "$body" >&"$nats"
 	while read -r -t 5 line <&"$nats"; do
@@ -26,8 +26,7 @@ request() {
 			break ;;
 		esac
 	done
-	exec {nats}>&-
-}
+)
 state() { request STREAM.INFO.EVENTS | jq -c "$1"; }
 
 # Messages of 8 kB: 1,300 of them have more than one block of 8 MiB.
@@ -144,6 +143,66 @@ kill -CONT "$JANITOR"
 within 120 'damage without a sign: the scrub finds it' \
     has_line "$LOG" 'warn .*lost [0-9]+ acknowledged'
 within 60 'they are sent again' all_there 2497
+is "$(problem missing_messages)" '' 'none of them is told as a hole'
+stop_master "$MASTER"
+
+#
+# A replica that lacks some becomes the leader
+#
+is_used() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+routes='' ports=()
+for i in 1 2 3; do
+	until port=$((20000 + RANDOM)); ! is_used "$port"; do :; done
+	ports+=("$port")
+	routes+=", \"nats://127.0.0.1:$port\""
+done
+for i in 1 2 3; do
+	"$SANDBOX" start nats "$DIR/n$i" "server_name: n$i" \
+	    "cluster {name: c, listen: \"127.0.0.1:${ports[i - 1]}\"
+	    routes: [${routes#, }]}" > /dev/null || {
+		echo "Bail out! no broker n$i"
+		exit 1
+	}
+done
+url_of() { sed -n 's/^URL=//p' "$DIR/$1/env"; }
+URL=$(url_of n1)
+made() {
+	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
+	    --dup-window 600 --replicas 3 > "$DIR/made" 2>&1
+}
+within 60 'a stream with three replicas' made
+clear_rows
+sql 'DELETE FROM outbox_streams'
+write_conf
+sed -i "s|servers: \[[^]]*\]|servers: [\"$(url_of n1)\", \"$(url_of n2)\", \"$(url_of n3)\"]|" "$CONF"
+start_fleet
+fill 1300
+age
+looked
+leader() { state .cluster.leader | tr -d '"'; }
+for i in 3 2 1; do [ "n$i" = "$(leader)" ] || follower=n$i; done
+other=$(printf 'n1\nn2\nn3\n' | grep -v -e "$follower" -e "$(leader)")
+URL=$(url_of "$other")
+"$SANDBOX" stop "$DIR/$follower" > /dev/null
+damage "$(blocks "$DIR/$follower/js" | head -n 1)" 100
+forget_index "$DIR/$follower/js"
+: > "$LOG"
+"$SANDBOX" restart "$DIR/$follower" > /dev/null
+is_current() { [ "$(state '[.cluster.replicas[] | .current] | all')" = true ]; }
+within 60 "$follower is back with a damaged block" is_current
+leads() {
+	[ "$(leader)" = "$follower" ] || {
+		request STREAM.LEADER.STEPDOWN.EVENTS > /dev/null
+		nap 1
+		[ "$(leader)" = "$follower" ]
+	}
+}
+within 120 "$follower becomes the leader" leads
+say "its state: $(state '.state | del(.lost.msgs)')"
+within 60 'the messages that it lacks are sent again' \
+    has_line "$LOG" 'warn .*lost [0-9]+ acknowledged'
+whole() { [ "$(pending)" = 0 ] && [ "$(stored)" -ge 1300 ]; }
+within 60 'the stream has all messages' whole
 is "$(problem missing_messages)" '' 'none of them is told as a hole'
 stop_master "$MASTER"
 
