@@ -230,7 +230,7 @@ static const struct {
 } whys[] = {
 	{ BLOCK_CLAIMED, true }, { BLOCK_DELAYED, false },
 	{ BLOCK_FAILED, false }, { BLOCK_REFUSED, true },
-	{ BLOCK_TYPE, false },
+	{ BLOCK_TYPE, false }, { BLOCK_DOUBT, true },
 };
 
 START_TEST(some_heads_wait_for_the_route)
