@@ -122,20 +122,11 @@ static void
 tell(struct scrub *s, bool at_last)
 {
 	struct stream_audit_rows	*f = &s->found;
-	const char			*stream = s->conf->nats.stream;
 
 	if (f->lost + f->told == 0 ||
 	    (!at_last && clock_ms() - s->told_at < TELL_MS))
 		return;
-	stream_audit_tell_holes(&s->audit, f);
-	if (f->lost > 0)
-		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
-		    LOG_NUMBER("lost", f->lost), LOG_NUMBER("sent_again",
-		    f->reset)), "stream %s: lost %llu acknowledged messages, "
-		    "sequences %llu to %llu of the stream: %llu are sent again",
-		    stream, (unsigned long long)f->lost,
-		    (unsigned long long)f->low, (unsigned long long)f->high,
-		    (unsigned long long)f->reset);
+	stream_audit_tell(&s->audit, f);
 	*f = (struct stream_audit_rows){ .lost = 0 };
 	s->told_at = clock_ms();
 }

@@ -128,19 +128,29 @@ audit_works(struct stream_audit *r)
  */
 
 void
-stream_audit_tell_holes(const struct stream_audit *r,
+stream_audit_tell(const struct stream_audit *r,
     const struct stream_audit_rows *w)
 {
+	const char	*stream = r->conf->nats.stream;
+
 	if (w->told > 0)
 		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("stream",
-		    r->conf->nats.stream), LOG_NUMBER("missing", w->told)),
+		    stream), LOG_NUMBER("missing", w->told)),
 		    "stream %s: lacks %llu acknowledged messages, sequences "
 		    "%llu to %llu of the stream, which somebody may have "
 		    "removed; to send them again: outboxctl stream republish; "
 		    "to accept it: outboxctl stream forget",
-		    r->conf->nats.stream, (unsigned long long)w->told,
+		    stream, (unsigned long long)w->told,
 		    (unsigned long long)w->told_low,
 		    (unsigned long long)w->told_high);
+	if (w->lost > 0 && !w->dry)
+		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
+		    LOG_NUMBER("lost", w->lost), LOG_NUMBER("sent_again",
+		    w->reset)), "stream %s: lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream: %llu are sent again",
+		    stream, (unsigned long long)w->lost,
+		    (unsigned long long)w->low, (unsigned long long)w->high,
+		    (unsigned long long)w->reset);
 }
 
 static void
@@ -149,7 +159,7 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 	const char	*stream = r->conf->nats.stream;
 	char		 text[256];
 
-	stream_audit_tell_holes(r, w);
+	stream_audit_tell(r, w);
 	if (w->lost > 0 && w->dry) {
 		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
 		    "sequences %llu to %llu of the stream; nats.recover is "
@@ -157,15 +167,7 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    (unsigned long long)w->low,
 		    (unsigned long long)w->high);
 		raise_alarm(r, text);
-	} else if (w->lost > 0)
-		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
-		    LOG_NUMBER("lost", w->lost), LOG_NUMBER("sent_again",
-		    w->reset)), "stream %s: lost %llu acknowledged messages, "
-		    "sequences %llu to %llu of the stream: %llu are sent again",
-		    stream, (unsigned long long)w->lost,
-		    (unsigned long long)w->low, (unsigned long long)w->high,
-		    (unsigned long long)w->reset);
-	else if (w->there + w->removed > 0)
+	} else if (w->lost == 0 && w->there + w->removed > 0)
 		log_info("stream %s: the server was restarted: %llu "
 		    "messages were checked, none is lost", stream,
 		    (unsigned long long)(w->there + w->removed));
@@ -187,48 +189,6 @@ identity(const struct stream_audit *r, const struct stream_state *st)
 	    .gaps = st->gaps, .damage = st->damage };
 }
 
-/* True if this run of the server was audited and the stream is the same. */
-static bool
-is_checked(const struct stream_row *row, const struct stream_state *st)
-{
-	return row->checked && !row->fresh &&
-	    strcmp(row->created, st->created) == 0;
-}
-
-/* Another start of the server, stream, or leader of its replicas. */
-static bool
-has_changed(const struct stream_row *row, const struct stream_state *st)
-{
-	return !is_checked(row, st) || (row->leader[0] != '\0' &&
-	    st->leader[0] != '\0' && strcmp(row->leader, st->leader) != 0);
-}
-
-enum suspicion
-stream_audit_suspect(const struct stream_row *row,
-    const struct stream_state *st)
-{
-	bool	changed = has_changed(row, st);
-
-	if (!row->has_gaps)
-		return changed ? SUSPECT_LOOK : SUSPECT_NOTHING;
-	if (st->damage > row->damage ||
-	    (changed && st->gaps > 0 && st->gaps != row->gaps))
-		return SUSPECT_LOST;
-	/* Where single messages may go, their number says nothing. */
-	return changed || (st->gaps > row->gaps && !st->forgets) ?
-	    SUSPECT_LOOK : SUSPECT_NOTHING;
-}
-
-static const char *
-suspicion_word(const struct stream_row *row, const struct stream_state *st)
-{
-	static const char *const	words[] = {
-		[SUSPECT_NOTHING] = NULL, [SUSPECT_LOOK] = STORE_LOOK,
-		[SUSPECT_LOST] = STORE_LOST };
-
-	return words[stream_audit_suspect(row, st)];
-}
-
 static int
 end_check(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *st, bool anew, const struct store_loss *loss,
@@ -236,7 +196,7 @@ end_check(struct stream_audit *r, const struct stream_row *row,
 {
 	struct stream_identity	id = identity(r, st);
 
-	id.suspicion = anew ? NULL : suspicion_word(row, st);
+	id.suspicion = anew ? NULL : stream_audit_suspicion(row, st);
 	if (store_check_end(r->store, &id, anew, loss, e) < 0)
 		return -1;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));
@@ -311,14 +271,6 @@ audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
 	return stream_audit_rows(r, w, &all, e);
 }
 
-/* Holes that were there before the change are not of it. */
-static bool
-holes_are_lost(const struct stream_row *row, const struct stream_state *st)
-{
-	return stream_audit_suspect(row, st) == SUSPECT_LOST ||
-	    (!row->has_gaps && has_changed(row, st));
-}
-
 static int
 check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
@@ -330,7 +282,7 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	enum audited			audited;
 
 	w.dry = r->conf->nats.recover == RECOVER_REPORT;
-	w.holes_lost = holes_are_lost(row, st);
+	w.holes_lost = stream_audit_holes_are_lost(row, st);
 	w.heals = row->missing > 0;
 	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
 	audited = stream_audit_rows(r, &w, &in_doubt, &why);
@@ -406,7 +358,7 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 	struct store_loss loss = { 0 };
 
 	/* Only the database was to be compared. */
-	if (is_checked(row, st) && r->missed == 0) {
+	if (stream_audit_is_checked(row, st) && r->missed == 0) {
 		r->at = clock_ms();
 		return store_check_drop(r->store, r->conf->nats.stream, e);
 	}
@@ -524,28 +476,6 @@ find_top(struct stream_audit *r, const struct stream_row *row, bool first,
 	return 0;
 }
 
-/* The scrub will read all rows. */
-static void
-tell_suspicion(const struct stream_audit *r, const struct stream_row *row,
-    const struct stream_state *st)
-{
-	const char	*stream = r->conf->nats.stream;
-
-	if (stream_audit_suspect(row, st) == SUSPECT_NOTHING)
-		return;
-	if (has_changed(row, st))
-		log_info("stream %s: %s leads it now, %llu messages are "
-		    "missing in it, formerly %s and %llu: all delivered "
-		    "messages are looked up", stream, st->leader,
-		    (unsigned long long)st->gaps, row->leader,
-		    (unsigned long long)row->gaps);
-	else
-		log_info("stream %s: %llu messages are missing in it, formerly "
-		    "%llu: all delivered messages are looked up", stream,
-		    (unsigned long long)st->gaps,
-		    (unsigned long long)row->gaps);
-}
-
 /* The first message of an empty stream is the next one. */
 static int
 note_short(struct stream_audit *r, const struct stream_row *row,
@@ -553,8 +483,8 @@ note_short(struct stream_audit *r, const struct stream_row *row,
 {
 	struct stream_identity	id = identity(r, now);
 
-	id.suspicion = suspicion_word(row, now);
-	tell_suspicion(r, row, now);
+	id.suspicion = stream_audit_suspicion(row, now);
+	stream_audit_tell_suspicion(r, row, now);
 	return store_check_short(r->store, &id,
 	    now->first == 0 ? now->last + 1 : now->first,
 	    r->again_at != 0 ? 0 : now->last, e);
@@ -601,94 +531,6 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	return 0;
 }
 
-/*
- * The database
- */
-
-/* Which server this is, and whether the tail must be compared. */
-static int
-learn_database(struct stream_audit *r, struct err *e)
-{
-	char	before[STORE_SERVER];
-	bool	known;
-
-	strlcpy(before, r->server.identity, sizeof(before));
-	if (store_server(r->store, &r->server, e) < 0 ||
-	    store_now(r->store, r->opened_at, e) < 0 ||
-	    store_server_is_known(r->store, r->conf->nats.stream, &r->server,
-	    &known, e) < 0)
-		return -1;
-	r->compare = r->compare || r->first_start || !known;
-	/*
-	 * A worker that had a batch when the former server failed may send it
-	 * until its claim expires.
-	 */
-	if (!known || (before[0] != '\0' &&
-	    strcmp(before, r->server.identity) != 0))
-		r->again_at = clock_ms() + r->conf->worker.claim_ttl;
-	r->reconnected = r->first_start = false;
-	return 0;
-}
-
-/* A comparison by another worker since we connected counts as ours. */
-static int
-is_compared(struct stream_audit *r, const struct stream_row *row, struct err *e)
-{
-	bool	known;
-
-	if (strcmp(row->tail_at, r->opened_at) <= 0)
-		return 0;
-	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
-	    &known, e) < 0)
-		return -1;
-	r->compare = !known;
-	return 0;
-}
-
-/*
- * Sets *less if the database knows less than before, because a dump was
- * loaded: it lacks the last comparison or, if the dump is newer than that, our
- * latest message.
- */
-static int
-knows_less(struct stream_audit *r, const struct stream_row *row, bool *less,
-    struct err *e)
-{
-	bool	known = true;
-
-	*less = strcmp(row->tail_at, r->tail_seen) < 0;
-	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
-	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
-	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
-		return -1;
-	if (!known)	/* ask about it only once */
-		memset(&r->relay->top, 0, sizeof(r->relay->top));
-	*less = *less || !known;
-	return 0;
-}
-
-static int
-watch_database(struct stream_audit *r, const struct stream_row *row,
-    struct err *e)
-{
-	bool	less;
-
-	if (r->reconnected && learn_database(r, e) < 0)
-		return -1;
-	if (r->compare && is_compared(r, row, e) < 0)
-		return -1;
-	if (knows_less(r, row, &less, e) < 0)
-		return -1;
-	if (r->again_at != 0 && clock_ms() >= r->again_at) {
-		r->again_at = 0;
-		less = true;
-	}
-	if (r->compare || !less)
-		return 0;
-	r->compare = true;	/* an older one does not count */
-	return store_now(r->store, r->opened_at, e);
-}
-
 int
 stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 {
@@ -707,10 +549,10 @@ stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 	id = identity(r, &st);
 	if (store_stream(r->store, &id, &row, e) < 0)
 		return -1;
-	if (watch_database(r, &row, e) < 0)
+	if (stream_audit_watch_database(r, &row, e) < 0)
 		return -1;
 	/* If we waited for another worker's audit, its result is here now. */
-	if (r->compare || !is_checked(&row, &st))
+	if (r->compare || !stream_audit_is_checked(&row, &st))
 		return full_audit_or_wait(r, e);
 	return short_audit(r, &row, &st, first, e);
 }

@@ -18,9 +18,32 @@ bool	stream_audit_state(struct stream_audit *, struct stream_state *,
 bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
 
-/* Log that holes were recorded. */
-void	stream_audit_tell_holes(const struct stream_audit *,
+/* Log which holes were recorded, and what is sent again. */
+void	stream_audit_tell(const struct stream_audit *,
 	    const struct stream_audit_rows *);
+
+/* True if this run of the server was audited and the stream is the same. */
+bool	stream_audit_is_checked(const struct stream_row *,
+	    const struct stream_state *);
+
+/* What the scrub has to do, for the stream's row; NULL: nothing. */
+const char *stream_audit_suspicion(const struct stream_row *,
+	    const struct stream_state *);
+
+/* Log that the scrub will read all rows, and why. */
+void	stream_audit_tell_suspicion(const struct stream_audit *,
+	    const struct stream_row *, const struct stream_state *);
+
+/* A change explains the holes of this state: they are no deletes. */
+bool	stream_audit_holes_are_lost(const struct stream_row *,
+	    const struct stream_state *);
+
+/*
+ * After a new connection learn which server it is, and set r->compare if its
+ * tail must be compared.  -1: the database failed.
+ */
+int	stream_audit_watch_database(struct stream_audit *,
+	    const struct stream_row *, struct err *);
 
 /* get_stored of pub.h; meanwhile calls keep and renews the right to audit. */
 int	stream_audit_get_stored(struct stream_audit *, struct stored_message *,
