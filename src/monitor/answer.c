@@ -32,6 +32,8 @@ answer_queue_response(struct request *r, unsigned status,
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 		MHD_add_response_header(response, headers[i].name,
 		    headers[i].value);
+	if (r->is_last)
+		MHD_add_response_header(response, "Connection", "close");
 	if (r->client->phase != CLIENT_STREAMS)
 		clients_phase(&m->clients, r->client, CLIENT_READS, m->now);
 	MHD_queue_response(r->connection, status, response);

@@ -29,7 +29,6 @@ struct monitor {
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
 	bool			  is_full;	/* no client is let in */
-	bool			  accepts_local;	/* the client being added */
 	struct questions	  questions;
 	struct request		 *waiting;	/* for outboxctl */
 	struct stream		 *streams;	/* of events */
@@ -83,6 +82,9 @@ void	events_end(struct monitor *);
 
 /* server.c: the HTTP server; -1: see err. */
 int	server_start(struct monitor *, struct err *);
+
+/* One more client; there must be room for it. */
+void	server_add(struct monitor *, int fd);
 
 /* Let clients in; returns when to try again, if there is no room for more. */
 int64_t	server_accept(struct monitor *);

@@ -17,6 +17,9 @@
 
 #define REQUEST_BODY_MAX	(64 * 1024)	/* bytes */
 #define REQUEST_QUERY_MAX	16		/* parameters */
+#define SERVER_HEADERS_MAX	(32 * 1024)	/* bytes of a request without
+						   its body, and of an answer's
+						   headers */
 
 struct client;
 struct monitor;
@@ -30,6 +33,7 @@ struct request {
 	bool			 is_local;	/* by the Unix socket */
 	bool			 too_long;	/* the body */
 	bool			 bad_query;
+	bool			 is_last;	/* of its connection */
 	struct buf		 body;
 	const char		*host, *origin, *site, *type, *token;
 						/* headers; NULL: none */
@@ -70,6 +74,12 @@ void	answer_static(struct request *, const char *type, const void *,
 /* Queue the response, with the headers that all have, and release it. */
 void	answer_queue_response(struct request *, unsigned status,
 	    struct MHD_Response *);
+
+/*
+ * framing.c: is there one way only to read it?  If not, it has been answered,
+ * and is the last of its connection.
+ */
+bool framing_is_clear(struct request *, const char *version);
 
 /* guard.c: may it be asked?  If not, it has been answered. */
 bool	guard_admits(struct request *);

@@ -22,8 +22,6 @@
 #define ACCEPT_MAX	(CLIENTS_SPARE / NDOORS)	/* at a door, in one turn:
 					   for so many there is room */
 #define ROOM_MS		20		/* until there may be room again */
-#define HEADERS_MAX	(32 * 1024)	/* bytes of a request without its body,
-					   and of an answer's headers */
 #define READ_TIMEOUT_S	60		/* of the library; ours are shorter */
 
 /* --- a request -------------------------------------------------------------- */
@@ -113,9 +111,9 @@ on_request(void *arg, struct MHD_Connection *c, const char *url,
 {
 	struct request	*r = *context;
 
-	(void)version;
 	if (r == NULL) {
-		*context = new_request(arg, c, url, method);
+		*context = r = new_request(arg, c, url, method);
+		(void)framing_is_clear(r, version);
 		return MHD_YES;
 	}
 	if (*len > 0) {
@@ -152,6 +150,17 @@ on_completed(void *arg, struct MHD_Connection *c, void **context,
 
 /* --- a connection ----------------------------------------------------------- */
 
+/* The library may tell of a client at any time, so its socket is asked. */
+static bool
+is_unix(int fd)
+{
+	int		domain = AF_UNSPEC;
+	socklen_t	len = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	    domain == AF_UNIX;
+}
+
 static void
 on_connection(void *arg, struct MHD_Connection *c, void **context,
     enum MHD_ConnectionNotificationCode code)
@@ -165,16 +174,15 @@ on_connection(void *arg, struct MHD_Connection *c, void **context,
 	}
 	fd = MHD_get_connection_info(c,
 	    MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	*context = clients_add(&m->clients, fd, m->accepts_local, m->now);
+	*context = clients_add(&m->clients, fd, is_unix(fd), m->now);
 }
 
 /* The library wants an address; nothing depends on it. */
-static void
-add_client(struct monitor *m, int fd, bool is_local)
+void
+server_add(struct monitor *m, int fd)
 {
 	struct sockaddr_in	nowhere = { .sin_family = AF_INET };
 
-	m->accepts_local = is_local;
 	MHD_add_connection(m->http, fd, (const struct sockaddr *)&nowhere,
 	    sizeof(nowhere));
 }
@@ -194,7 +202,7 @@ accept_clients(struct monitor *m, int door)
 		if ((fd = door_accept(&m->doors[door])) < 0)
 			return errno != EMFILE && errno != ENFILE;
 		clients_make_room(&m->clients, m->now);
-		add_client(m, fd, door == DOOR_UNIX);
+		server_add(m, fd);
 	}
 	return true;
 }
@@ -227,7 +235,7 @@ server_start(struct monitor *m, struct err *e)
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
 	    MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
 	    MHD_OPTION_CONNECTION_LIMIT, CLIENTS_MAX + CLIENTS_SPARE,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEADERS_MAX,
 	    MHD_OPTION_CONNECTION_TIMEOUT, READ_TIMEOUT_S,
 	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (m->http == NULL)

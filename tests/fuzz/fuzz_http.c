@@ -103,17 +103,16 @@ run(int fd, size_t *got)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct sockaddr	nowhere = { .sa_family = AF_UNIX };
-	int		fds[2];
-	size_t		got = 0;
+	int	fds[2];
+	size_t	got = 0;
 
 	begin();
 	if (size == 0 || size > 100000)
 		return 0;
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
-	m.accepts_local = data[0] & 1;
-	MUST(MHD_add_connection(m.http, fds[0], &nowhere, sizeof(nowhere)) ==
-	    MHD_YES);
+	server_add(&m, fds[0]);
+	MUST(m.clients.n == 1);
+	m.clients.list[0]->is_local = data[0] & 1;
 	(void)!write(fds[1], data + 1, size - 1);
 	shutdown(fds[1], SHUT_WR);
 	run(fds[1], &got);

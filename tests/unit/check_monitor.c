@@ -4,7 +4,7 @@
  * In place of outboxctl is a shell that runs the configuration file for each
  * command.  The whole process: tests/system/run_monitor.sh.
  */
-#include "lib/check.h"
+#include "unit/monitor_test.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -601,5 +601,6 @@ main(void)
 	tcase_add_test(tc, other_file_is_left_alone);
 	tcase_add_loop_test(tc, port_is_opened, 0, NROWS(loopbacks));
 	tcase_add_test(tc, no_address_is_no_door);
+	add_requests(s);
 	return run_suite(s);
 }

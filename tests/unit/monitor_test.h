@@ -1,0 +1,9 @@
+/* monitor_test.h - the files of check_monitor, each with a test case */
+#ifndef TESTS_MONITOR_TEST_H
+#define TESTS_MONITOR_TEST_H
+
+#include "lib/check.h"
+
+void	add_requests(Suite *);	/* monitor_requests.c */
+
+#endif
