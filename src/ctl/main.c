@@ -62,7 +62,7 @@ static const struct command commands[] = {
 	{ .words = "partitions resume", .options = "all",
 	  .rest = "[LABEL...]", .max = INT_MAX,
 	  .changes = true, .run = partitions_resume,
-	  .help = "send from these partitions again, by default all" },
+	  .help = "send from these partitions again, or from all" },
 	{ .words = "messages list", .options = "state key type partition since "
 	  "until after limit", .stays = true, .run = messages_list,
 	  .help = "list messages, by default the pending ones" },

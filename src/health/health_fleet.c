@@ -163,7 +163,7 @@ judge_partitions(struct health *h)
 		health_add(h, HEALTH_PAUSED_PARTITIONS, (struct health_about){
 		    NULL, json_pack("{s:s}", "partitions", names) },
 		    "outboxctl audit list tells who has paused them; outboxctl "
-		    "partitions resume sends from all again",
+		    "partitions resume --all sends from all again",
 		    "paused partitions: %lld (%s): nothing is sent from them",
 		    (long long)paused, names);
 	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(

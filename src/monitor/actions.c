@@ -58,13 +58,18 @@ option_name(char to[40], const char *member)
 	to[i] = '\0';
 }
 
-/* The items of the list as words; -1: one is of the wrong type. */
+/*
+ * The items of the list as words; -1: one is of the wrong type, or there is
+ * none: whoever names nothing does not mean all, whatever else is in the body.
+ */
 static int
 add_list(json_t *words, const struct action *a, const json_t *list)
 {
 	json_t	*v;
 	size_t	 i;
 
+	if (json_array_size(list) == 0)
+		return -1;
 	json_array_append_new(words, json_string("--"));
 	json_array_foreach(list, i, v) {
 		if (a->numbers && json_is_integer(v) &&

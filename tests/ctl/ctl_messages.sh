@@ -259,7 +259,7 @@ like "$(field .waits_for)" \
     'messages show: its partition is paused'
 shows '[.lease_owner, .lease_live]' '["paused",false]' \
     'messages show: a paused partition has no live lease'
-ctl partitions resume
+ctl partitions resume --all
 ctl messages show "$SEQ"
 like "$OUT" '^key +lonely$' 'messages show, no --json: a line for each value'
 is "$(grep -c payload <<< "$OUT")" 1 \

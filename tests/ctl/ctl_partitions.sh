@@ -274,8 +274,17 @@ ctl -c "$DIR/none.yml" partitions pause p19
 is "$(paused)" ,p02,p19 'ordering none: pause takes the label alone'
 ctl -c "$DIR/none.yml" --json partitions list
 shows '[.[].class] | unique' '[null]' 'ordering none: labels have no class'
-ctl -c "$OP" partitions resume
-is "$RC $(paused)" '0 -' 'resume without labels: all are resumed'
+for words in 'partitions pause' 'partitions resume' 'messages retry' \
+    'messages replay' 'messages resolve --sent' 'dead retry' 'dead purge' \
+    'messages discard' 'keys release'; do
+	# shellcheck disable=SC2086
+	ctl -c "$OP" $words --yes --
+	is "$RC $(grep -cE 'give [A-Z.]+.* or --all|is missing' <<< "$OUT$ERR")" \
+	    '2 1' "$words: an empty list is never all"
+done
+is "$(paused)" ,p02,p19 'and nothing was done'
+ctl -c "$OP" partitions resume --all
+is "$RC $(paused)" '0 -' 'resume --all: all are resumed'
 is "$OUT" '3 partitions resumed' 'resume: it counts only paused ones'
 rows_are 0 'outbox_partitions WHERE lease_owner IS NOT
     NULL' 'resumed leases have no owner'
@@ -305,7 +314,7 @@ wait_for 10 is_sql "SELECT MAX(updated_at) > '$looked' FROM outbox_workers" 1
 check 'the daemon takes no paused lease' sleepers
 rows_are 10 'outbox WHERE published_at IS NULL' 'no paused message is sent'
 is "$(grep -cE 'warn|error' "$LOG")" 0 'the daemon logs no warning about it'
-ctl -c "$OP" partitions resume
+ctl -c "$OP" partitions resume --all
 drains 10 'messages are sent after resume'
 stop_master "$MASTER"
 

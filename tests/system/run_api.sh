@@ -267,7 +267,24 @@ names '^give sequences, key, type, partition, since or all$'
 acts 400 dead-retry '{"group": "0123456789abcdef", "sequences": [1]}'
 names '^a filter needs all$'
 acts 400 pause '{}'
-names '^give labels, or all to stop '
+names '^give labels or all$'
+acts 400 resume '{}'
+names '^give labels or all$'
+# A list that is empty, or is none, is never all, whatever is beside it.
+for action in pause/labels resume/labels release/keys retry/sequences \
+    discard/sequences replay/sequences dead-retry/sequences \
+    dead-purge/sequences; do
+	list=${action#*/} wrong=''
+	for members in "\"$list\": []" "\"$list\": null" "\"$list\": \"\"" \
+	    "\"$list\": [], \"all\": true" "\"$list\": {}, \"all\": true" \
+	    "\"$list\": [], \"key\": \"\"" "\"$list\": [null]" \
+	    "\"all\": false" "\"all\": null" '"dry_run": false'; do
+		request post "/api/actions/${action%/*}" "${AS_OPERATOR[@]}" \
+		    -d "{$members}"
+		[ "$CODE" = 400 ] || wrong+=" $members: $CODE"
+	done
+	is "$wrong" '' "${action%/*}: nothing is never all"
+done
 acts 400 release '{}'
 names '^keys is missing$'
 answers 400 get /api/messages '/api/messages?since=x'

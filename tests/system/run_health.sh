@@ -265,7 +265,7 @@ fi
 kill -TERM "$PRODUCER"
 wait "$PRODUCER"
 is_short || over backlog_growing
-ctl -c "$OP" partitions resume
+ctl -c "$OP" partitions resume --all
 wait_for 60 is_drained
 
 sql "INSERT INTO outbox_dead_letters (global_sequence, reason) VALUES

@@ -150,7 +150,7 @@ for change in "${CHANGES[@]}"; do
 	# Rows of a key that are to be sent at once, under several labels.
 	ctl -c "$OP" partitions pause --all --yes
 	wait_for_rows
-	ctl -c "$OP" partitions resume
+	ctl -c "$OP" partitions resume --all
 done
 check 'a transaction that was open during all changes is not blocked' \
     in_transaction latter "$(call open)"

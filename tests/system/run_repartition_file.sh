@@ -49,7 +49,7 @@ echo 48 > "$DIR/count"
 wait_for 15 is_sql 'SELECT COUNT(*) > 500 FROM outbox
     WHERE partition_key > "p15" AND published_at IS NULL' 1
 ok $? 'some producers use the new count'
-exits 0 'partitions resume: exit status 0' partitions resume
+exits 0 'partitions resume: exit status 0' partitions resume --all
 
 # A worker of another program owns labels, not classes.  Ours see it with
 # their next look.

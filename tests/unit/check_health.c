@@ -125,7 +125,7 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"paused\": 2, "
 	  "\"paused_names\": \"p01, p02\"}}", "paused_partitions ", 1,
 	  "2 (p01, p02): nothing is sent from them: outboxctl audit "
-	  "list tells who has paused them; outboxctl partitions resume" },
+	  "list tells who has paused them; outboxctl partitions resume --all" },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"expired\": 3, "
 	  "\"expired_ms\": 15001}}", "unowned_partitions ", 1, "3, for up to" },
 	{ "{\"workers\": {\"live\": 0}, \"partitions\": {\"expired\": 3, "

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,9 +277,34 @@ set_option_defaults(struct args *a, const struct command *c)
 		a->limit = 0;
 }
 
+/* Is there something that it works on?  Else it would be on all. */
+static bool
+chooses(const struct args *a)
+{
+	return a->nrest > 0 || a->all || a->key != NULL || a->type != NULL ||
+	    a->partition != NULL || a->since != NULL;
+}
+
+/*
+ * Of a command for a list, which a script may have found empty: nothing is
+ * never all.  The rule for all of them is here.
+ */
+static int
+refuse_nothing(const struct command *c, struct err *e)
+{
+	bool	filters = is_word_among(c->options, "key") &&
+		    !is_word_among(c->options, "group");
+
+	return err_set(e, "give %.*s%s or --all", (int)strcspn(c->rest + 1,
+	    "]"), c->rest + 1, filters ? ", --key, --type, --partition, "
+	    "--since" : "");
+}
+
 static int
 check_rest(const struct args *a, const struct command *c, struct err *e)
 {
+	if (c->max == INT_MAX && c->min == 0 && !chooses(a))
+		return refuse_nothing(c, e);
 	if (a->nrest < c->min)
 		return err_set(e, "%s is missing; usage: outboxctl %s %s",
 		    c->rest, c->words, c->rest);

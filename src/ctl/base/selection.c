@@ -122,10 +122,6 @@ selection_check(const struct ctl *c, struct selection *ch)
 
 	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
 		return ctl_misuse("give SEQUENCE... or a filter, not both");
-	if (a->nrest == 0 && !a->all && a->key == NULL &&
-	    a->type == NULL && a->partition == NULL && a->since == NULL)
-		return ctl_misuse("give SEQUENCE..., --key, --type, "
-		    "--partition, --since or --all");
 	ch->named = args_sequences(a, &e);
 	return ch->named != NULL ? CTL_DONE : ctl_misuse("%s", e.text);
 }

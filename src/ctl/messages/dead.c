@@ -54,10 +54,10 @@ check_selection(struct ctl *c, struct selection *ch)
 	const struct args	*a = &c->args;
 	struct err		 e;
 
-	if (a->all == (a->nrest > 0))
-		return ctl_misuse("give either SEQUENCE... or --all");
 	if (selection_is_filtered(a) && !a->all)
 		return ctl_misuse("a filter needs --all");
+	if (a->all && a->nrest > 0)
+		return ctl_misuse("give either SEQUENCE... or --all");
 	if (dead_group_check(c) != CTL_DONE)
 		return CTL_USAGE;
 	if ((ch->named = args_sequences(a, &e)) == NULL)

@@ -233,9 +233,6 @@ run_pause(struct ctl *c, bool resume)
 
 	if (c->args.all && c->args.nrest > 0)
 		return ctl_misuse("give LABEL... or --all, not both");
-	if (!resume && !c->args.all && c->args.nrest == 0)
-		return ctl_misuse("give LABEL..., or --all to stop all "
-		    "sending");
 	if (!c->conf->worker.leasing)
 		return ctl_error("worker.leasing is off: workers read no "
 		    "leases, so partitions cannot be paused");

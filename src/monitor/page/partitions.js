@@ -113,9 +113,11 @@ function none() {
 
 /* --- one of them --- */
 
+/* Without labels: all. */
 function act(action, verb, labels) {
 	return button(`${verb} …`, () => ask({ action, verb, thing: "partition",
-	    body: { labels }, about: labels.length === 0 ? "all partitions" :
+	    body: labels.length === 0 ? { all: true } : { labels },
+	    about: labels.length === 0 ? "all partitions" :
 	    labels.map((l) => `partition ${l}`).join(", "),
 	    explain: action === "pause" ? "Nothing of it is sent, on any host, " +
 	    "until it is resumed. New messages wait." :
@@ -181,7 +183,7 @@ export function partitions() {
 	    [counted(list.length, "partition"), can_act() &&
 		paused.length < list.length && button("Pause all …", () => ask({
 		    action: "pause", verb: "Pause", thing: "partition",
-		    body: { labels: [], all: true }, about: "all partitions",
+		    body: { all: true }, about: "all partitions",
 		    explain: "Nothing is sent, on any host, until they are " +
 		    "resumed." })), can_act() && paused.length > 1 &&
 		act("resume", "Resume all", [])], trouble(answer),
