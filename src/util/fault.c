@@ -80,6 +80,22 @@ is_ordered(const char *what, const char *when)
 	return ++order.hits == order.nth && rename(armed, fired) == 0;
 }
 
+/*
+ * As if the server had closed the connection.  shutdown() would not do: an answer
+ * that has arrived already could still be read.
+ */
+static void
+lose(int fd)
+{
+	int	pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
+	    dup3(pair[0], fd, O_CLOEXEC) < 0)
+		panic("fault point: %s: cannot lose a connection", order.point);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 void
 fault_point(const char *what, const char *when, int fd)
 {
@@ -90,7 +106,7 @@ fault_point(const char *what, const char *when, int fd)
 	else if (strcmp(order.act, "stop") == 0)
 		raise(SIGSTOP);
 	else if (strcmp(order.act, "lost") == 0)
-		shutdown(fd, SHUT_RDWR);
+		lose(fd);
 	else
 		panic("fault point: %s: no act %s", order.point, order.act);
 }

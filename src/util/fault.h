@@ -12,7 +12,7 @@
  *
  *	kill	end here, as by kill -9
  *	stop	stop here until SIGCONT
- *	lost	shut down the socket: sent data arrives, no answer comes
+ *	lost	close the connection: sent data arrives, no answer comes
  *	NUMBER	the server answers the statement with this error number; only
  *		at a point "<what>.instead"
  *
@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-/* The point is "<what>.<when>"; fd is the socket that "lost" shuts down. */
+/* The point is "<what>.<when>"; fd is the socket that "lost" closes. */
 void	fault_point(const char *what, const char *when, int fd);
 
 /* The point "<what>.instead": replaces *sql and *len if an order says so. */
