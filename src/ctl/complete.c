@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "mysql/db.h"
+#include "util/display.h"
 
 static const char head[] =
 "# bash completion of outboxctl, made by it from its table of commands\n"
@@ -85,7 +86,7 @@ print_options(const struct command *commands)
 {
 	fputs("\n_outboxctl_options() {\n\tcase $1 in\n", stdout);
 	for (const struct command *c = commands; c->words != NULL; c++) {
-		printf("\t'%s '*) echo '--help", c->words);
+		display_print(stdout, "\t'%s '*) echo '--help", c->words);
 		args_names(c, stdout);
 		fputs("' ;;\n", stdout);
 	}
@@ -103,15 +104,15 @@ print_values(const struct command *commands)
 	fputs("\n_outboxctl_values() {\n\tcase $1 in\n", stdout);
 	while ((values = args_values(&i, &name)) != NULL)
 		if (values[0] == '@')
-			printf("\t--%s) _outboxctl_ask %s ; return ;;\n", name,
+			display_print(stdout, "\t--%s) _outboxctl_ask %s ; return ;;\n", name,
 			    values + 1);
 		else
-			printf("\t--%s) printf '%%s\\n' %s ; return ;;\n",
+			display_print(stdout, "\t--%s) printf '%%s\\n' %s ; return ;;\n",
 			    name, values);
 	fputs("\tesac\n\tcase $2 in\n", stdout);
 	for (const struct command *c = commands; c->words != NULL; c++)
 		if (c->rest != NULL && strstr(c->rest, "LABEL") != NULL)
-			printf("\t'%s '*) _outboxctl_ask labels ;;\n",
+			display_print(stdout, "\t'%s '*) _outboxctl_ask labels ;;\n",
 			    c->words);
 	fputs("\tesac\n}\n", stdout);
 }
@@ -121,7 +122,7 @@ complete_print(const struct command *commands)
 {
 	fputs(head, stdout);
 	for (const struct command *c = commands; c->words != NULL; c++)
-		printf("%s\n", c->words);
+		display_print(stdout, "%s\n", c->words);
 	fputs("help'\n", stdout);
 	print_options(commands);
 	print_values(commands);
@@ -145,7 +146,7 @@ print_value(const char *text)
 	    p++)
 		if (*p < 0x80 && !isalnum(*p) && strchr("._/@%+,=-", *p) == NULL)
 			return;
-	puts(text);
+	display_print(stdout, "%s\n", text);
 }
 
 static void

@@ -18,6 +18,7 @@
 #include "ipc/daemon.h"
 #include "util/buf.h"
 #include "util/clock.h"
+#include "util/display.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
@@ -56,7 +57,7 @@ exec_view(const struct keeper *k, int log, pid_t parent)
 	setenv("OUTBOX_TOP_LOG", number, 1);
 	execl(path, path, "-c", k->conf_path, "top", k->window_ms > 0 ?
 	    "--window" : NULL, minutes, NULL);
-	fprintf(stderr, "outbox-master: %s: %s\n", path, strerror(errno));
+	display_print(stderr, "outbox-master: %s: %s\n", path, strerror(errno));
 	_exit(1);
 }
 

@@ -18,6 +18,7 @@
 #include "common/exits.h"
 #include "conf/conf.h"
 #include "ipc/daemon.h"
+#include "util/display.h"
 #include "util/log.h"
 #include "master/descriptors.h"
 #include "master/log_head.h"
@@ -95,7 +96,7 @@ parse_number(const char *option, const char *text, int64_t min, int64_t max)
 
 	if (error == NULL)
 		return n;
-	fprintf(stderr, "outbox-master: %s: \"%s\" is not a number from %lld "
+	display_print(stderr, "outbox-master: %s: \"%s\" is not a number from %lld "
 	    "to %lld\n", option, text, (long long)min, (long long)max);
 	exit(EXIT_USAGE);
 }
@@ -150,7 +151,7 @@ take_option(struct options *o, int opt)
 		o->no_view = true;
 		break;
 	case 'V':
-		puts(PACKAGE_STRING);
+		display_print(stdout, "%s\n", PACKAGE_STRING);
 		exit(0);
 	case 'h':
 		print_usage(stdout, 0);
@@ -169,7 +170,7 @@ parse_options(struct options *o, int argc, char **argv)
 	    NULL)) != -1)
 		take_option(o, opt);
 	if (optind < argc) {
-		fprintf(stderr, "outbox-master: %s: unexpected argument\n",
+		display_print(stderr, "outbox-master: %s: unexpected argument\n",
 		    argv[optind]);
 		print_usage(stderr, EXIT_USAGE);
 	}
@@ -322,11 +323,11 @@ test(const struct options *o, const struct conf *conf)
 	if (status == 0 && conf_check_monitor_token(conf, &e) < 0)
 		status = EXIT_CONFIG;
 	if (status == 0) {
-		printf("%s: the configuration is fine\n", o->conf_path);
+		display_print(stdout, "%s: the configuration is fine\n", o->conf_path);
 		status = descriptors_allow(&e) < 0 ? EXIT_FAILED : 0;
 	}
 	if (status != 0)
-		fprintf(stderr, "outbox-master: %s\n", e.text);
+		display_print(stderr, "outbox-master: %s\n", e.text);
 	return status;
 }
 
@@ -362,7 +363,7 @@ main(int argc, char **argv, char **envp)
 	parse_options(&o, argc, argv);
 	conf = conf_load(o.conf_path, &o.override, &e);
 	if (conf == NULL) {
-		fprintf(stderr, "outbox-master: %s\n", e.text);
+		display_print(stderr, "outbox-master: %s\n", e.text);
 		return EXIT_CONFIG;
 	}
 	/* The file may be a descriptor of the caller, so not before. */

@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 #include <wctype.h>
@@ -89,11 +90,19 @@ is_unsafe(wchar_t c)
 void
 display_clean_but(char *text, const char *keep)
 {
-	locale_t	 former = enter_utf8();
-	char		*to = text;
+	locale_t	 former;
+	char		*to;
 	wchar_t		 c;
 	size_t		 n;
 
+	/* Plain ASCII, as nearly all is, costs no conversion. */
+	while ((*text >= ' ' && *text < 0x7f) || (*text != '\0' &&
+	    strchr(keep, *text) != NULL))
+		text++;
+	if (*text == '\0')
+		return;
+	former = enter_utf8();
+	to = text;
 	for (const char *p = text; *p != '\0'; p += n) {
 		n = read_char(p, &c);
 		if (is_unsafe(c) && strchr(keep, *p) == NULL) {
@@ -111,6 +120,49 @@ void
 display_clean(char *text)
 {
 	display_clean_but(text, "");
+}
+
+void
+display_print(FILE *to, const char *fmt, ...)
+{
+	va_list	ap;
+
+	va_start(ap, fmt);
+	display_vprint(to, fmt, ap);
+	va_end(ap);
+}
+
+void
+display_vprint(FILE *to, const char *fmt, va_list ap)
+{
+	char	*text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		abort();
+	display_clean_but(text, "\n\t");
+	fputs(text, to);
+	free(text);
+}
+
+void
+display_put_word(struct buf *b, const char *word)
+{
+	static const char	plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./:@%+,-";
+
+	buf_str(b, "");
+	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+		buf_str(b, word);
+		return;
+	}
+	buf_str(b, "'");
+	for (; *word != '\0'; word++)
+		if (*word == '\'')
+			buf_str(b, "'\\''");
+		else
+			buf_add(b, word, 1);
+	buf_str(b, "'");
 }
 
 void

@@ -8,8 +8,10 @@
 #ifndef OUTBOX_DISPLAY_H
 #define OUTBOX_DISPLAY_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "util/buf.h"
 
@@ -27,6 +29,20 @@ void	display_clean_but(char *, const char *keep);
  * as \uXXXX.
  */
 void	display_escape(struct buf *, const char *json);
+
+/*
+ * Print for people: each such character of the text but "\n" and "\t" becomes a
+ * question mark.  Whatever a command prints goes this way, unless it is JSON,
+ * or a payload that was asked for as it is.
+ */
+void	display_print(FILE *, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
+
+void	display_vprint(FILE *, const char *, va_list)
+	    __attribute__((format(printf, 2, 0)));
+
+/* Append a word for a shell: in quotes, unless it is plain. */
+void	display_put_word(struct buf *, const char *);
 
 /* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */
 int	display_width(const char *);

@@ -301,4 +301,128 @@ watched 10
 like "$SEEN" '^.[0-9]+ more lines.' '--watch: lines without room are counted'
 check '--watch: a picture is no higher than the terminal' \
     [ "$(sed -n $'1,/\e\\[J/p' <<< "$SEEN" | wc -l)" -le 11 ]
+#
+# Hostile values: in the database, in errors of both servers, in an answer by
+# HTTP, in the configuration, in names of files, in arguments.
+#
+ESC=$'\e[2J'
+CSI=$'\xc2\x9b2J'
+RAW=$'\x9b2J'
+BIDI=$'\u202e'
+EVIL=a$ESC$CSI$BIDI
+
+# safe NAME: OUT and ERR are UTF-8 with no more than line feeds and tabs
+safe() {
+	printf '%s' "$OUT$ERR" > "$DIR/printed"
+	! LC_ALL=C grep -Pq '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]' \
+	    "$DIR/printed" && iconv -f UTF-8 -t UTF-8 "$DIR/printed" > "$DIR/iconv"
+	ok $? "$1: nothing moves the cursor" ||
+	    LC_ALL=C sed -n l "$DIR/printed" | head -n 5 | sed 's/^/# /'
+}
+sql "SET NAMES utf8mb4; INSERT INTO events (sequence, stream_id,
+	stream_sequence, event_type, event_data) VALUES (77, '$EVIL', 1, '$EVIL',
+	'$EVIL'), (78, '$EVIL', 2, '$EVIL', X'9b324a');
+    INSERT INTO outbox (global_sequence, partition_key, last_error)
+	VALUES (77, 'p01', '$EVIL'), (78, 'p01', '$EVIL');
+    INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
+	event_type, reason, last_error) VALUES (76, 'p$ESC', '$EVIL', '$EVIL',
+	'$ESC', '$EVIL');
+    INSERT INTO outbox_blocked_keys (first_sequence, partition_key, order_key,
+	reason, head_sequence) VALUES (77, 'p01', '$EVIL', 'halted', 76);
+    INSERT INTO outbox_audit (login, unix_user, command, arguments) VALUES
+	('$EVIL', '$EVIL', '$EVIL', '$EVIL');
+    INSERT INTO outbox_workers (id, hostname, heartbeat_until)
+	VALUES ('a$ESC', 'a$ESC', NOW(6) + INTERVAL 1 HOUR);
+    ALTER TABLE outbox ADD COLUMN \`$EVIL\` INT NOT NULL"
+while read -r command; do
+	# shellcheck disable=SC2086
+	ctl $command
+	safe "$command"
+	# shellcheck disable=SC2086
+	[[ $command == *--raw* || $command == prune* ]] || ctl --json $command
+	safe "--json $command"
+done <<'EOF2'
+status
+doctor
+workers
+partitions list
+messages list
+messages show 77
+messages show 77 --payload
+messages show 78 --payload
+dead groups
+dead list
+dead show 76
+keys blocked
+audit list
+schema check
+schema upgrade --dry-run
+stream info
+setup --dry-run
+setup --no-event --yes --admin nobody
+logs
+config
+dead purge --all
+EOF2
+for args in "$EVIL" "--$EVIL" "messages list --$EVIL" "messages show $EVIL" \
+    "help $EVIL" "keys release $EVIL --yes" "partitions pause $EVIL --yes" \
+    "enqueue $DIR/$EVIL" "messages list --since $EVIL" "dead list --key $RAW" \
+    "-c $DIR/$EVIL$RAW status" "probe $EVIL" "setup --yes --database $EVIL$RAW" \
+    "messages list --type $EVIL$RAW"; do
+	# shellcheck disable=SC2086
+	ctl $args
+	safe "$(printf '%q' "$args")"
+done
+for values in key type partition; do
+	OUT=$("$OUTBOXCTL" -c "$CONF" --values "${values}s" 2>&1) ERR=''
+	safe "completion of $values"
+done
+YAML='\e[2J\u009b2J\u202e'
+for edit in "s|stream: \"EVENTS\"|stream: \"$YAML\"|" \
+    "s|user: outbox,|user: \"$YAML\",|" "s|database: app|database: \"$YAML\"|" \
+    "s|subject: \"[^\"]*|&$YAML|" "s|stop_timeout: 15|\"$YAML\": 1|" \
+    "s|level: info|level: info, target: \"/tmp/$YAML\"|" \
+    "s|servers: \[\"[^\"]*|&$YAML|"; do
+	sed "${edit//\\/\\\\}" "$CONF" > "$DIR/evil.yml"
+	for command in config 'stream info' 'setup --dry-run' doctor logs; do
+		# shellcheck disable=SC2086
+		ctl -c "$DIR/evil.yml" $command
+		safe "$command with ${edit%%|\"*}"
+	done
+	OUT=$("$OUTBOX_MASTER" -c "$DIR/evil.yml" -T 2>&1)
+	OUT+=$("$OUTBOX_MASTER" -c "$DIR/evil.yml" -t 2>&1) ERR=''
+	safe "outbox-master -T with ${edit%%|\"*}"
+done
+cp "$CONF" "$DIR/$EVIL.yml"
+for command in 'setup --dry-run' 'setup --no-event --yes --admin nobody'; do
+	# shellcheck disable=SC2086
+	ctl -c "$DIR/$EVIL.yml" $command
+	safe "$command of a file with a hostile name"
+done
+sql "SET NAMES utf8mb4; SET sql_mode = ''; ALTER TABLE outbox MODIFY last_error ENUM('$EVIL');
+    ALTER TABLE outbox_dead_letters ENGINE = InnoDB COMMENT '$EVIL'"
+ctl schema check
+like "$OUT" 'last_error' 'schema check tells of the column'
+safe 'schema check of a hostile type'
+LC_ALL=C plain_stream "\"subjects\": [\"events.>\", \"x$CSI$BIDI\"], \"max_age\": 900000000000,
+    \"description\": \"$CSI\""
+check 'there is a stream with hostile texts' grep -q 900000000000 "$DIR/js.out" ||
+    say "$(cat -v "$DIR/js.out")"
+ctl stream info
+safe 'stream info of such a stream'
+ctl setup --no-event --yes --admin nobody
+safe 'setup of such a stream'
+mkdir -p "$DIR/run"
+printf 'HTTP/1.1 503 x\r\n\r\n%s%s\n' "$EVIL" "$RAW" > "$DIR/answer"
+perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Local => $ARGV[0],
+    Listen => 5); open F, $ARGV[1]; local $/; $t = <F>; while ($c =
+    $s->accept) { sysread $c, $x, 9999; print $c $t; close $c }' \
+    "$DIR/run/outbox.sock" "$DIR/answer" &
+MASTERS+=($!)
+wait_for 10 test -S "$DIR/run/outbox.sock"
+sed "s|^log:|monitor: {socket: \"$DIR/run/outbox.sock\"}\n&|" "$CONF" \
+    > "$DIR/probe.yml"
+ctl -c "$DIR/probe.yml" probe readyz
+like "$OUT" '^a\?' 'probe shows the answer'
+safe probe
 done_testing

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ctl/base/ctl.h"
+#include "util/display.h"
 
 /* "user@host"; with sudo "root for user@host". */
 static const char *
@@ -48,7 +49,7 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 	c->audited += n;
 	if (!store_has(c->store, T_AUDIT)) {
 		if (c->audit++ == 0)
-			fprintf(stderr, "outboxctl: %s: no such table, so this "
+			display_print(stderr, "outboxctl: %s: no such table, so this "
 			    "change is not recorded: outboxctl setup "
 			    "--no-event creates it\n",
 			    store_table_name(c->store, T_AUDIT));

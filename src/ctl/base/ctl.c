@@ -25,7 +25,7 @@ print_error(const char *remedy, const char *fmt, va_list ap)
 		text = xstrdup(fmt);
 	outcome_error(text, remedy);
 	display_clean_but(text, "\n\t");
-	fprintf(stderr, "outboxctl: %s%s%s\n", text,
+	display_print(stderr, "outboxctl: %s%s%s\n", text,
 	    remedy == NULL ? "" : ": ", remedy == NULL ? "" : remedy);
 	free(text);
 }
@@ -132,7 +132,7 @@ ctl_confirm_impact(const struct ctl *c, const char *impact, ...)
 		return false;
 	}
 	display_clean_but(text, "\n\t");
-	fprintf(stderr, "%s. Continue? [y/N] ", text);
+	display_print(stderr, "%s. Continue? [y/N] ", text);
 	if (fgets(answer, sizeof(answer), stdin) != NULL &&
 	    (answer[0] == 'y' || answer[0] == 'Y'))
 		return true;

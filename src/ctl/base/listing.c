@@ -112,7 +112,7 @@ print_found(struct ctl *c, const struct listing *l, struct found *f)
 	is_full = json_array_size(f->rows) == f->limit;
 	print_list(c, l->shown, f->rows);
 	if (!f->ended)
-		fprintf(stderr, "outboxctl: %s%sthere may be more; to "
+		display_print(stderr, "outboxctl: %s%sthere may be more; to "
 		    "continue: --after %llu\n", is_full ? "" :
 		    display_number(scanned, (int64_t)f->scanned), is_full ?
 		    "" : " rows were searched, ", (unsigned long long)f->last);

@@ -119,7 +119,7 @@ print_member(const struct ctl *c, int width, const char *name,
 {
 	enum screen_colour	colour = print_colour(name, text);
 
-	fprintf(screen_out(), "%s%*s", name,
+	display_print(screen_out(), "%s%*s", name,
 	    width - display_width(name) + GAP, "");
 	if (colour == SCREEN_PLAIN) {
 		screen_put_lines(c, width + GAP, text);
@@ -177,7 +177,7 @@ print_done(const struct ctl *c, uint64_t n, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	display_vprint(stdout, fmt, ap);
 	va_end(ap);
 	putchar('\n');
 }

@@ -101,11 +101,13 @@ screen_put(enum screen_colour colour, const char *text)
 	    [SCREEN_GREEN] = "32", [SCREEN_YELLOW] = "33",
 	    [SCREEN_RED] = "1;31" };
 
-	if (colour == SCREEN_PLAIN || *text == '\0' || !has_colour())
-		fputs(text, screen_out());
-	else
-		fprintf(screen_out(), "\033[%sm%s\033[0m", codes[colour],
-		    text);
+	if (colour == SCREEN_PLAIN || *text == '\0' || !has_colour()) {
+		display_print(screen_out(), "%s", text);
+	} else {
+		fprintf(screen_out(), "\033[%sm", codes[colour]);
+		display_print(screen_out(), "%s", text);
+		fputs("\033[0m", screen_out());
+	}
 }
 
 /* Lines */
@@ -118,7 +120,7 @@ put_line(const char *text, size_t n, int width)
 
 	buf_str(&b, "");
 	display_cut(&b, line, width);
-	fprintf(screen_out(), "%s\n", b.data);
+	display_print(screen_out(), "%s\n", b.data);
 	buf_free(&b);
 	free(line);
 }
@@ -131,7 +133,7 @@ screen_put_lines(const struct ctl *c, int indent, const char *text)
 
 	/* A column of a few characters is worse than long lines. */
 	if (room <= width / 2) {
-		fprintf(screen_out(), "%s\n", text);
+		display_print(screen_out(), "%s\n", text);
 		return;
 	}
 	for (;;) {
@@ -141,7 +143,7 @@ screen_put_lines(const struct ctl *c, int indent, const char *text)
 		text += strspn(text, " ");
 		if (*text == '\0')
 			return;
-		fprintf(screen_out(), "%*s", indent, "");
+		display_print(screen_out(), "%*s", indent, "");
 	}
 }
 

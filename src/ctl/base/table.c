@@ -186,10 +186,10 @@ put_cell(const struct column *k, enum screen_colour colour, const char *text,
 	buf_str(&b, "");
 	display_cut(&b, text, k->width);
 	pad = k->width - display_width(b.data);
-	fprintf(screen_out(), "%*s", is_right ? pad : 0, "");
+	display_print(screen_out(), "%*s", is_right ? pad : 0, "");
 	screen_put(colour, b.data);
 	if (!is_last)
-		fprintf(screen_out(), "%*s", GAP + (is_right ? 0 : pad), "");
+		display_print(screen_out(), "%*s", GAP + (is_right ? 0 : pad), "");
 	buf_free(&b);
 }
 
@@ -230,7 +230,7 @@ say_left_out(const struct table *t)
 
 	for (size_t i = 0; i < t->ncolumns; i++)
 		if (t->columns[i].is_left_out) {
-			fprintf(screen_out(), "%s%s", lead,
+			display_print(screen_out(), "%s%s", lead,
 			    t->columns[i].name);
 			lead = ", ";
 		}

@@ -12,6 +12,7 @@
 
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
+#include "util/display.h"
 
 int
 version_of(struct ctl *c, char version[VERSION_SIZE], struct err *e)
@@ -47,7 +48,7 @@ version_guard(struct ctl *c, struct err *e)
 	if (c->command->changes || c->command->adds)
 		return err_set(e, "%s: install a newer one", why.text);
 	if (!c->command->bare)	/* schema check reports it */
-		fprintf(stderr, "outboxctl: %s: the output may be wrong\n",
+		display_print(stderr, "outboxctl: %s: the output may be wrong\n",
 		    why.text);
 	return 0;
 }

@@ -34,7 +34,7 @@ take_line(void *arg, char *text)
 		outcome_put(json_pack("{s:s}", "line", text));
 	else {
 		display_clean_but(text, "\t");
-		puts(text);
+		display_print(stdout, "%s\n", text);
 	}
 }
 
@@ -165,7 +165,7 @@ name_commands(const struct ctl *c)
 	}
 	say_where(c, target);
 	json_array_foreach(list, i, command)
-		printf("    %s\n", json_string_value(command));
+		display_print(stdout, "    %s\n", json_string_value(command));
 	json_decref(list);
 	return CTL_DONE;
 }

@@ -20,6 +20,7 @@
 #include "ctl/base/ctl.h"
 #include "ipc/daemon.h"
 #include "util/buf.h"
+#include "util/display.h"
 
 #define ANSWER_S	20	/* longer than /readyz waits for its answer */
 #define ANSWER_MAX	65536
@@ -95,7 +96,7 @@ report(const struct ctl *c, struct buf *answer)
 		print_object(c, json_pack("{s:i, s:s}", "http", status,
 		    "text", body));
 	else
-		printf("%s", body);
+		display_print(stdout, "%s", body);
 	return status == 200 ? CTL_DONE : CTL_FAILED;
 }
 

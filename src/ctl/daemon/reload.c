@@ -15,6 +15,7 @@
 #include "ctl/base/screen.h"
 #include "ctl/daemon/master.h"
 #include "util/clock.h"
+#include "util/display.h"
 #include "util/duration.h"
 #include "util/xalloc.h"
 
@@ -174,7 +175,7 @@ report_renewal(const struct reload *r, bool renewed)
 		    "why", r->why[0] == '\0' ? json_null() :
 		    json_string(r->why)));
 	else if (renewed)
-		printf("all %u workers are new after %s\n",
+		display_print(stdout, "all %u workers are new after %s\n",
 		    count_workers(r, true), duration_words(took).text);
 }
 

@@ -25,7 +25,7 @@ print_line(const struct doctor *d, enum doctor_level level, const char *what,
 
 	display_clean(line);
 	screen_put(screen_colour_of(word), word);
-	fprintf(screen_out(), "%*s", INDENT - display_width(word), "");
+	display_print(screen_out(), "%*s", INDENT - display_width(word), "");
 	screen_put_lines(d->ctl, INDENT, line);
 	free(line);
 }
@@ -37,7 +37,7 @@ print_remedy(const char *remedy)
 	char	*text = xstrdup(remedy);
 
 	display_clean(text);
-	fprintf(screen_out(), "%*sremedy: %s\n", INDENT, "", text);
+	display_print(screen_out(), "%*sremedy: %s\n", INDENT, "", text);
 	free(text);
 }
 

@@ -15,6 +15,7 @@
 #include "ctl/messages/dead.h"
 #include "ctl/messages/dead_group.h"
 #include "ctl/messages/impact.h"
+#include "util/display.h"
 
 /* Show it like messages show, if it is a dead letter. */
 int
@@ -293,7 +294,7 @@ dead_purge(struct ctl *c)
 
 	/* A purge does not release the rows behind the dead letter. */
 	if (halted > 0 && !c->args.release)
-		fprintf(stderr, "outboxctl: %s %s halted: use keys release, or "
+		display_print(stderr, "outboxctl: %s %s halted: use keys release, or "
 		    "purge with --release\n", COUNTED(halted, "key"),
 		    halted == 1 ? "stays" : "stay");
 	return status;

@@ -186,7 +186,7 @@ print_groups(const struct ctl *c, const struct groups *s, json_t *rows)
 	}
 	print_list(c, shown, rows);
 	if (!s->ended)
-		fprintf(stderr, "outboxctl: only the newest %s rows were "
+		display_print(stderr, "outboxctl: only the newest %s rows were "
 		    "counted\n", display_number(number,
 		    (int64_t)s->looked_at));
 	if (s->more)

@@ -17,6 +17,7 @@
 #include "ctl/messages/enqueue_message.h"
 #include "ctl/messages/event.h"
 #include "ctl/base/bulk_update.h"
+#include "util/display.h"
 #include "util/xalloc.h"
 
 #define BATCH_BYTES	(16 * 1024 * 1024)
@@ -414,12 +415,12 @@ enqueue_summary(const struct feed *f)
 		    "last_line", (json_int_t)f->last,
 		    "dry_run", a->dry_run));
 	else if (a->skip_bad)
-		printf("%s %s, skipped %s.\n",
+		display_print(stdout, "%s %s, skipped %s.\n",
 		    a->dry_run ? "Would enqueue" : "Enqueued",
 		    COUNTED(f->good, "event"),
 		    COUNTED(f->skipped, "bad line"));
 	else
-		printf("%s %s.\n",
+		display_print(stdout, "%s %s.\n",
 		    a->dry_run ? "Would enqueue" : "Enqueued",
 		    COUNTED(f->good, "event"));
 }

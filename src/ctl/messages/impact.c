@@ -218,7 +218,7 @@ say_halt(const json_t *halt)
 
 	buf_str(&key, member_text(halt, "key"));
 	display_clean(key.data);
-	fprintf(stderr, "outboxctl: key %s stays halted by dead message %lld: "
+	display_print(stderr, "outboxctl: key %s stays halted by dead message %lld: "
 	    "\"dead retry %lld\" sends that first, \"keys release %s\" goes on "
 	    "without it\n", key.data, member_number(halt, "by"),
 	    member_number(halt, "by"), key.data);
@@ -237,7 +237,7 @@ impact_say_halts(const json_t *halts)
 		say_halt(h);
 	}
 	if (n > HALTS_SHOWN)
-		fprintf(stderr, "outboxctl: and %s: keys blocked lists them\n",
+		display_print(stderr, "outboxctl: and %s: keys blocked lists them\n",
 		    COUNTED(n - HALTS_SHOWN, "other halted key"));
 }
 

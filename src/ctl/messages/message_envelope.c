@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/messages/messages.h"
 #include "driver/envelope.h"
@@ -73,6 +74,20 @@ add_payload(json_t *o, struct bytes payload)
 	buf_free(&text);
 }
 
+/* The same for people: a line ends with a line feed alone. */
+static void
+put_lines(struct buf *to, struct bytes b)
+{
+	char	*end;
+
+	put_payload(to, b);
+	end = to->data;
+	for (const char *p = to->data; *p != '\0'; p++)
+		if (*p != '\r')
+			*end++ = *p;
+	*end = '\0';
+}
+
 static void
 print_header(const char *name, const char *value)
 {
@@ -80,8 +95,7 @@ print_header(const char *name, const char *value)
 
 	buf_str(&text, "");
 	printable_put(&text, value, strlen(value));
-	display_clean(text.data);
-	printf("%s: %s\n", name, text.data);
+	display_print(stdout, "%s: %s\n", name, text.data);
 	buf_free(&text);
 }
 
@@ -90,22 +104,30 @@ print_message(const struct envelope *v, const struct route *r)
 {
 	struct buf	text = { 0 };
 
-	put_payload(&text, v->payload);
+	put_lines(&text, v->payload);
 	putchar('\n');
 	if (r->rule != NULL)
 		print_header("route", r->rule->name);
 	print_header("subject", envelope_subject(v));
 	for (size_t i = 0; i < v->nheaders; i++)
 		print_header(envelope_name(v, i), envelope_value(v, i));
-	display_clean_but(text.data, "\n\r\t");
-	printf("\n%s%s", text.data, text.len == 0 ||
+	display_print(stdout, "\n%s%s", text.data, text.len == 0 ||
 	    text.data[strlen(text.data) - 1] == '\n' ? "" : "\n");
 	buf_free(&text);
 }
 
+/* As it is, but for a terminal, which might obey it. */
 static int
 print_raw(struct bytes payload)
 {
+	struct buf	text = { 0 };
+
+	if (isatty(STDOUT_FILENO) == 1) {
+		put_lines(&text, payload);
+		display_print(stdout, "%s", text.data);
+		buf_free(&text);
+		return CTL_DONE;
+	}
 	if (payload.len > 0 && fwrite(payload.data, payload.len, 1,
 	    stdout) != 1)
 		return ctl_error("the payload was not written as a whole");

@@ -14,6 +14,7 @@
 #include "ctl/base/ctl.h"
 #include "store/watermark.h"
 #include "store/prune.h"
+#include "util/display.h"
 #include "util/xalloc.h"
 
 #define DEAD_PAGE	1000	/* dead letters scanned by a statement */
@@ -214,13 +215,13 @@ print_text(const struct prune *p)
 	char	sum[SUM_SIZE];
 
 	if (p->done + p->dead.done + p->marks.done == 0)
-		puts("Nothing to prune.");
+		display_print(stdout, "Nothing to prune.\n");
 	else
-		printf("%s %s.\n",
+		display_print(stdout, "%s %s.\n",
 		    p->c->args.dry_run ? "Would delete" : "Deleted",
 		    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->limits.needed)
-		printf("Rows delivered after %.10sT%.8sZ are kept: a stream "
+		display_print(stdout, "Rows delivered after %.10sT%.8sZ are kept: a stream "
 		    "check needs them.\n", p->limits.until,
 		    p->limits.until + strlen("2026-01-31 "));
 }

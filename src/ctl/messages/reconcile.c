@@ -6,6 +6,7 @@
 
 #include "ctl/base/ctl.h"
 #include "store/reconcile.h"
+#include "util/display.h"
 
 struct reconcile_run {
 	struct ctl		*c;
@@ -122,8 +123,8 @@ reconcile(struct ctl *c)
 
 	if (store_is_inline(c->store)) {
 		if (!c->args.json)
-			puts("Nothing to reconcile: with outbox.mode: inline "
-			    "the message is the row.");
+			display_print(stdout, "Nothing to reconcile: with outbox.mode: inline "
+			    "the message is the row.\n");
 		else
 			print_object(c, json_pack("{s:i, s:b}", "changed", 0,
 			    "dry_run", c->args.dry_run));

@@ -12,6 +12,7 @@
 #include "ctl/base/selection.h"
 #include "ctl/messages/impact.h"
 #include "ctl/messages/messages.h"
+#include "util/display.h"
 
 static void
 select_delayed(struct ctl *c)
@@ -53,7 +54,7 @@ retry_selection(struct ctl *c, struct selection *ch)
 		return ctl_fail(c, &e);
 	impact_report(c, changed, "message", "due now", halts);
 	if (changed < ch->n)
-		fprintf(stderr, "outboxctl: %llu skipped: a worker sends them, "
+		display_print(stderr, "outboxctl: %llu skipped: a worker sends them, "
 		    "or they are not pending any more\n",
 		    (unsigned long long)(ch->n - changed));
 	return CTL_DONE;

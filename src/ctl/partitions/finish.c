@@ -17,6 +17,7 @@
 #include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
+#include "util/display.h"
 
 #define PAUSE_MS	1000	/* between attempts */
 
@@ -81,7 +82,7 @@ say_plan(const struct finish *f)
 	char	*text = state_counts_text(&f->ways.counts);
 
 	if (!f->c->args.json)
-		printf("declared: %s\nafter --finish: %u, without classes; a "
+		display_print(stdout, "declared: %s\nafter --finish: %u, without classes; a "
 		    "producer that still uses another count gets its keys out "
 		    "of order\n", text, f->to.count);
 	fflush(stdout);
@@ -111,7 +112,7 @@ report_finish(const struct finish *f, bool done)
 	if (!done)
 		return;
 	sync_say_labels(dry ? "would remove" : "removed", f->removed);
-	printf("%s: %u partitions\n", dry ? "would be finished" : "finished",
+	display_print(stdout, "%s: %u partitions\n", dry ? "would be finished" : "finished",
 	    f->to.count);
 }
 
@@ -250,8 +251,8 @@ tell_file(const struct finish *f)
 {
 	report_finish(f, false);
 	if (!f->c->args.json)
-		puts("Nothing prevents it: remove outbox.former_counts from "
-		    "the configuration of each host, and reload the daemons.");
+		display_print(stdout, "Nothing prevents it: remove outbox.former_counts from "
+		    "the configuration of each host, and reload the daemons.\n");
 	return CTL_DONE;
 }
 
@@ -296,7 +297,7 @@ run_finish(struct finish *f)
 		return check_and_finish(f);
 	report_finish(f, false);
 	if (!c->args.json)
-		puts("Nothing to do: no former count is declared.");
+		display_print(stdout, "Nothing to do: no former count is declared.\n");
 	return CTL_DONE;
 }
 

@@ -16,7 +16,7 @@ say_label(const char *lead, const json_t *label)
 
 	buf_str(&b, json_string_value(label));
 	display_clean(b.data);
-	printf("%s \"%s\"", lead, b.data);
+	display_print(stdout, "%s \"%s\"", lead, b.data);
 	buf_free(&b);
 }
 
@@ -28,7 +28,7 @@ sync_say_labels(const char *what, const json_t *labels)
 
 	if (json_array_size(labels) == 0)
 		return;
-	printf("%s %s:", what, COUNTED(json_array_size(labels), "lease"));
+	display_print(stdout, "%s %s:", what, COUNTED(json_array_size(labels), "lease"));
 	json_array_foreach(labels, i, l) {
 		if (i == 5 && json_array_size(labels) > 6) {
 			l = json_array_get(labels, json_array_size(labels) - 1);
@@ -49,7 +49,7 @@ sync_say_plan(const struct sync *y)
 	if (!y->change.changed || y->c->args.json)
 		return;
 	text = state_counts_text(&y->counts);
-	printf("partition count %s from %u to %u\n"
+	display_print(stdout, "partition count %s from %u to %u\n"
 	    "declared after it, until partitions sync --finish: %s\n",
 	    y->c->args.dry_run ? "would change" : "is to change",
 	    y->change.before.count, y->counts.count, text);
@@ -78,11 +78,11 @@ say_obsolete(const struct sync *y)
 	}
 	empty -= json_array_size(left);
 	if (empty > json_array_size(y->removed))
-		printf("obsolete and empty leases: %zu; --prune removes them\n",
+		display_print(stdout, "obsolete and empty leases: %zu; --prune removes them\n",
 		    empty - json_array_size(y->removed));
 	if (json_array_size(left) > 0)
-		puts("obsolete leases that are kept, as their rows are still "
-		    "sent:");
+		display_print(stdout, "obsolete leases that are kept, as their rows are still "
+		    "sent:\n");
 	print_rows(y->c, shown, left);
 }
 
@@ -93,12 +93,12 @@ say_counts(const struct sync *y)
 	char	*text;
 
 	if (y->change.changed && !y->c->args.dry_run)
-		printf("partition count changed from %u to %u\n",
+		display_print(stdout, "partition count changed from %u to %u\n",
 		    y->change.before.count, y->counts.count);
 	if (y->change.changed || y->counts.nformer == 0)
 		return;
 	text = state_counts_text(&y->counts);
-	printf("declared until partitions sync --finish: %s\n", text);
+	display_print(stdout, "declared until partitions sync --finish: %s\n", text);
 	free(text);
 }
 
@@ -125,5 +125,5 @@ sync_report(const struct sync *y)
 	say_counts(y);
 	say_obsolete(y);
 	if (n == 0)
-		puts("Nothing to do: the leases are as configured.");
+		display_print(stdout, "Nothing to do: the leases are as configured.\n");
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/display.h"
 #include "util/xalloc.h"
 
 static int
@@ -33,7 +34,7 @@ schema_print(struct ctl *c)
 	if (c->args.json)
 		print_object(c, json_pack("{s:s}", "sql", text.data));
 	else
-		fputs(text.data, stdout);
+		display_print(stdout, "%s", text.data);
 	buf_free(&text);
 	return CTL_DONE;
 }
@@ -152,7 +153,7 @@ print_finding(const struct schema_finding *f)
 {
 	char	*remedy = remedy_of(f);
 
-	printf("%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
+	display_print(stdout, "%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
 	    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
 	free(remedy);
 }
@@ -234,7 +235,7 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 		    fan_out_register(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
-			fprintf(stderr, "outboxctl: %s: the table has to be "
+			display_print(stderr, "outboxctl: %s: the table has to be "
 			    "locked for it: %s\n", f->what, e->text);
 		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
 		rc = schema_run_all(c, sql, e);
@@ -291,7 +292,7 @@ print_rest(const struct ctl *c, const struct schema_report *r, unsigned n)
 	json_t	*rows = json_array();
 
 	if (!c->args.json) {
-		printf("%u change%s made; left to the operator:\n", n,
+		display_print(stdout, "%u change%s made; left to the operator:\n", n,
 		    n == 1 ? "" : "s");
 		print_left(r);
 		json_decref(rows);
@@ -310,7 +311,7 @@ print_plan(const struct ctl *c, const struct schema_report *r, unsigned left)
 {
 	print_report(c, r, false);
 	if (left > 0 && !c->args.json) {
-		puts("Left to the operator:");
+		display_print(stdout, "Left to the operator:\n");
 		print_left(r);
 	}
 }

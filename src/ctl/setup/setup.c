@@ -12,6 +12,7 @@
 
 #include "ctl/setup/setup.h"
 #include "nats/bus.h"
+#include "util/display.h"
 #include "util/xalloc.h"
 
 #define NAMES	3
@@ -30,7 +31,7 @@ ask(const struct question *q)
 	char	*line = NULL;
 	size_t	 size = 0;
 
-	fprintf(stderr, "%s [%s]: ", q->text, q->now);
+	display_print(stderr, "%s [%s]: ", q->text, q->now);
 	if (getline(&line, &size, stdin) < 0) {
 		free(line);
 		return NULL;
@@ -179,7 +180,7 @@ say_the_end(struct setup *s, int status)
 	if (s->ctl->args.json)
 		print_object(s->ctl, json_pack("{s:O}", "steps", s->steps));
 	else if (status == CTL_DONE && !s->ctl->args.dry_run)
-		printf("Ready: %soutboxctl status.\n"
+		display_print(stdout, "Ready: %soutboxctl status.\n"
 		    "The application enqueues with an account that has the "
 		    "rights of outbox_producer in sql/grants.sql.\n",
 		    runs_already(s) ? "a daemon runs for this database; see " :

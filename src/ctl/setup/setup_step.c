@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ctl/setup/setup.h"
+#include "util/display.h"
 
 void
 setup_step(struct setup *s, const char *what, const char *fmt, ...)
@@ -15,7 +16,7 @@ setup_step(struct setup *s, const char *what, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (!s->ctl->args.json) {
-		printf("%-9s %s\n", what, text);
+		display_print(stdout, "%-9s %s\n", what, text);
 		fflush(stdout);
 	}
 	json_array_append_new(s->steps, json_pack("{s:s, s:s}", "step", what,

@@ -66,7 +66,7 @@ say_remedy(const char *remedy)
 	char	*text = xstrdup(remedy);
 
 	display_clean(text);
-	fprintf(screen_out(), "  remedy: %s\n", text);
+	display_print(screen_out(), "  remedy: %s\n", text);
 	free(text);
 }
 

@@ -149,7 +149,7 @@ broker_say_verdict(const struct ctl *c, const json_t *findings)
 		char *text = xasprintf("the stream %s", member_text(f, "text"));
 
 		screen_put(screen_colour_of(level), level);
-		fprintf(screen_out(), "%*s", INDENT - display_width(level), "");
+		display_print(screen_out(), "%*s", INDENT - display_width(level), "");
 		screen_put_lines(c, INDENT, text);
 		free(text);
 	}

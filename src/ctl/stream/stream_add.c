@@ -11,6 +11,7 @@
 #include "ctl/stream/broker.h"
 #include "nats/bus.h"
 #include "nats/new_stream.h"
+#include "util/display.h"
 
 struct add {
 	struct ctl		*ctl;
@@ -35,7 +36,7 @@ report_added(const struct add *a, bool added, const struct buf *answer)
 		    (json_int_t)a->wanted.dedup_window_ms,
 		    "findings", findings));
 	else {
-		printf("stream %s %s: subjects %s, file storage, %lld "
+		display_print(stdout, "stream %s %s: subjects %s, file storage, %lld "
 		    "replica%s, duplicate window %s\n", c->conf->nats.stream,
 		    !added ? "exists with these settings" :
 		    c->args.dry_run ? "would be created" : "created",

@@ -5,6 +5,7 @@
 
 #include "ctl/stream/broker.h"
 #include "nats/bus.h"
+#include "util/display.h"
 
 #define MS_NS	INT64_C(1000000)
 
@@ -129,8 +130,8 @@ say_info(const struct ctl *c, const json_t *o)
 	if (json_is_true(json_object_get(o, "exists")))
 		print_object(c, in_words(o));
 	if (json_array_size(findings) == 0)
-		puts("ok      the daemon can use this stream, and its settings "
-		    "are safe");
+		display_print(stdout, "ok      the daemon can use this stream, and its settings "
+		    "are safe\n");
 	broker_say_verdict(c, findings);
 }
 
