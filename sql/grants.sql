@@ -2,10 +2,20 @@
 --
 -- Load it into the application's database after schema.sql, as an account
 -- that may grant, as often as you like.  It only grants; create the accounts
--- first, with passwords of your own, which then stand in no file:
+-- first.  "outboxctl setup" does so for the daemon's, and sends no password.
+-- By hand:
 --
 --     CREATE USER 'outbox'@'localhost' IDENTIFIED BY '...';
 --     CREATE USER 'outbox_producer'@'localhost' IDENTIFIED BY '...';
+--
+-- The binlog of MariaDB, its general log and the list of processes of both
+-- servers keep such a statement with the password, and who follows the binlog
+-- reads it.  A hash in its place gives that away less easily:
+--
+--     SELECT PASSWORD('...');           -- on a server of your own
+--     CREATE USER ... IDENTIFIED VIA mysql_native_password USING '*...';
+--
+-- An account of other hosts ('app'@'%') needs REQUIRE SSL behind that.
 --
 -- For other names or hosts:
 --

@@ -4,7 +4,8 @@
 -- The daemon's account is enough to inspect.  It may not write events, nor the
 -- audit, so that a compromised daemon cannot forge it.  Load this into the
 -- application's database after schema.sql, as an account that may grant, as
--- often as you like.  It only grants; create the account first:
+-- often as you like.  It only grants; create the account first (as "outboxctl
+-- setup" does; what a password in this statement means: see grants.sql):
 --
 --     CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY '...';
 --

@@ -11,12 +11,13 @@
 
 #include "ctl/complete.h"
 #include "ctl/help.h"
+#include "util/display.h"
 #include "util/log.h"
 
 static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
 	  "admin admin-password-file duplicate-window replicas follow-binlog "
-	  "no-event",
+	  "clear-password no-event",
 	  .changes = true, .bare = true, .offline = true, .local = true,
 	  .prepare = setup_prepare,
 	  .run = setup_run,
@@ -193,7 +194,7 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "-V") == 0 ||
 		    strcmp(argv[i], "--version") == 0) {
-			puts(PACKAGE_STRING);
+			display_print(stdout, "%s\n", PACKAGE_STRING);
 			exit(CTL_DONE);
 		} else if (strcmp(argv[i], "--completions") == 0) {
 			complete_print(commands);

@@ -63,6 +63,9 @@ bool		 db_is_open(const struct db *);
 const char	*db_peer(const struct db *);	/* "127.0.0.1:3306", for logs */
 bool		 db_is_mariadb(const struct db *);
 
+/* Does each connection of this configuration use TLS? */
+bool		 db_uses_tls(const struct conf *);
+
 /*
  * Run a statement; what names it in the error.  *matched, which may be NULL,
  * is the number of rows that satisfied the WHERE (for an INSERT: inserted).

@@ -74,6 +74,22 @@ split_host(const char *text, char *host, size_t size)
 	return port;
 }
 
+bool
+db_uses_tls(const struct conf *conf)
+{
+	const struct conf_list	*hosts = &conf->mysql.hosts;
+	char			 host[256];
+
+	if (conf->mysql.socket[0] != '\0')
+		return false;
+	for (size_t i = 0; i < hosts->n; i++) {
+		split_host(hosts->items[i], host, sizeof(host));
+		if (db_tls(conf, host) == TLS_DISABLE)
+			return false;
+	}
+	return true;
+}
+
 static int
 log_in(struct db *db, const char *host, unsigned port, const char *socket,
     struct err *e)

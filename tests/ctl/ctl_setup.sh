@@ -38,7 +38,8 @@ matches "nats stream add NONE --subjects 'shop\.>'" 'and names the stream' \
 like "$(ctl --json setup --dry-run; step stream)" \
     '^NONE would be created if it is missing, for shop\.>' 'also as JSON'
 
-# What is printed is pasted: without passwords of its own it makes no account.
+# What is printed is pasted.  It has hashes of passwords; without them it is no
+# SQL and makes no account.  Names and paths are words of the shell.
 paste() (
 	mariadb() { "$SANDBOX" sql "$DIR/db" "$@"; }
 	outboxctl() { "$OUTBOXCTL" "$@"; }
@@ -46,27 +47,50 @@ paste() (
 ) > "$DIR/pasted" 2>&1
 accounts() { sql "SELECT COUNT(*) FROM mysql.user
     WHERE user IN ('relay', 'outbox_operator')"; }
+block() {
+	ctl -c "$DIR/it's; here.yml" setup --dry-run --follow-binlog
+	BLOCK=$(sed -n '/^    mariadb/,/^$/p' <<< "$OUT")
+}
 bare relay pasted
-sed -i 's/database: app/database: pasted/' "$CONF"
-ctl setup --dry-run --follow-binlog
-BLOCK=$(sed -n '/^    mariadb/,/^$/p' <<< "$OUT")
+sed -i "s/database: app/database: \"pasted 'b; touch no\"/" "$CONF"
+mv "$CONF" "$DIR/it's; here.yml"
+block
 paste "$BLOCK"
 like "$(cat "$DIR/pasted")" '1064.*syntax' 'pasted SQL without passwords fails'
 is "$(accounts)" 0 'and makes no account'
-paste "${BLOCK//<PASSWORD>/\'secret\'}"
-is "$(cat "$DIR/pasted")" '' 'with passwords it runs'
-is "$(accounts)" 2 'and makes the accounts'
+keep_secret "$DIR/relay.password" secret-relay
+keep_secret "$DIR/operator.password" secret-operator
+block
+not has_line <(echo "$BLOCK") 'secret-|IDENTIFIED BY|<HASH>'
+ok $? 'with passwords in their files it has hashes'
+paste "$BLOCK"
+is "$(cat "$DIR/pasted")" '' 'which run'
+check 'and no word of a name is a command' [ ! -e no ]
+is "$(accounts)" 2 'and make the accounts'
 is "$(sql "SELECT GROUP_CONCAT(privilege_type ORDER BY 1) FROM
     information_schema.user_privileges WHERE grantee LIKE '%relay%'")" \
     "$([ "$(sql 'SELECT VERSION() LIKE "%MariaDB%"')" = 1 ] ||
 	echo 'REPLICATION CLIENT,')REPLICATION SLAVE" \
     'with no other right on the server than setup gives'
-keep_secret "$DIR/relay.password" secret
-ctl --json setup --yes --no-event --admin nobody
-like "$(step database)" 'pasted is ready' 'setup is content with it'
-sql "DROP USER relay@localhost, outbox_operator@localhost; DROP DATABASE pasted"
-rm "$DIR/relay.password"
+ctl -c "$DIR/it's; here.yml" --json setup --yes --no-event --admin nobody
+like "$(step database)" "pasted 'b; touch no is ready" 'setup is content with it'
+sql "DROP USER relay@localhost, outbox_operator@localhost;
+    DROP DATABASE \`pasted 'b; touch no\`"
+rm "$DIR/relay.password" "$DIR/operator.password"
 cp "$DIR/before" "$CONF"
+
+# kept PASSWORD: where the server has kept it, or shows it
+kept() {
+	sql 'SET GLOBAL general_log = 0; FLUSH LOGS; FLUSH BINARY LOGS'
+	grep -rlaF "$1" "$DIR"/db --include='*binlog.[0-9]*' \
+	    --include='*.log' --include='*.err'
+	sql "SELECT sql_text FROM performance_schema.events_statements_history_long
+	    WHERE INSTR(sql_text, '$1') UNION SELECT sql_text FROM
+	    performance_schema.events_statements_history
+	    WHERE INSTR(sql_text, '$1')" | grep -vF INSTR
+}
+sql "SET GLOBAL general_log_file = '$DIR/db/general.log';
+    SET GLOBAL general_log = 1"
 
 ctl --json setup --yes --database shop --stream SHOP
 is "$RC" 0 'setup succeeds' || say "$ERR"
@@ -78,6 +102,11 @@ like "$(step tables)" '^[0-9]+ tables created, 16 partitions' 'setup: the tables
 is "$(step account)" "'relay'@'localhost' created" 'setup: the account'
 like "$(step event | tail -1)" 'seen: stream SHOP has it as message 1, subject shop.outbox.setup' \
     'setup: the event is seen in the stream'
+for file in relay operator; do
+	is "$(kept "$(cat "$DIR/$file.password")")" '' \
+	    "the server keeps the password of $file nowhere in clear"
+done
+check 'though it keeps statements' grep -q 'CREATE USER' "$DIR/db/general.log"
 is "$(stat -c %a "$DIR/relay.password")" 640 'the password is not for all'
 is "$(sed -e 's/shop	/app	/' -e 's/: SHOP/: "NONE"/' \
     -e "s|user: outbox_operator, password_file: \"$DIR/operator.password\"|user: \"\", password_file: \"\"|" \
@@ -172,6 +201,37 @@ ok $? 'and no other password is written'
 keep_secret "$DIR/relay.password" wrong
 fails 1 "cannot be used with .*Access denied" 'a wrong password' setup --yes
 mv "$DIR/kept" "$DIR/relay.password"
+
+# Accounts of other hosts: TLS where it is used, else advice
+tls=$(sql "SELECT @@version LIKE '%MariaDB%'")
+cp "$CONF" "$DIR/local"
+ctl --json setup --yes --no-event --account-host '10.%'
+like "$(step tls | head -1)" "relay'@'10.%' may log in .* without TLS; .*ALTER USER .* REQUIRE SSL" \
+    'an account of other hosts without TLS: advice'
+sql "DROP USER 'relay'@'10.%', 'outbox_operator'@'10.%'"
+
+# A server that takes no hash
+if [ "$tls" = 1 ] && sql "INSTALL SONAME 'simple_password_check'" \
+    2> "$DIR/err"; then
+	echo '# aA1!' >> "$CONF"
+	mv "$DIR/relay.password" "$DIR/kept"
+	keep_secret "$DIR/relay.password" 'Clear-Text-1234'
+	fails 1 'takes no hash of one .*--clear-password' \
+	    'a server that takes no hash' setup --yes --no-event \
+	    --account-host '10.%'
+	is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE host = '10.%'")" 0 \
+	    'no account is made, and nothing asked'
+	mv "$DIR/operator.password" "$DIR/kept.op"
+	keep_secret "$DIR/operator.password" 'Clear-Text-1235'
+	ctl setup --yes --no-event --account-host '10.%' --clear-password
+	is "$(sql "SELECT COUNT(*) FROM mysql.user WHERE host = '10.%'")" 2 \
+	    '--clear-password allows it'
+	sql "DROP USER 'relay'@'10.%', 'outbox_operator'@'10.%';
+	    UNINSTALL SONAME 'simple_password_check'"
+	mv "$DIR/kept" "$DIR/relay.password"
+	mv "$DIR/kept.op" "$DIR/operator.password"
+	cp "$DIR/local" "$CONF"
+fi
 
 # Without the rights of an administrator: what others have to run, and then
 echo "$OUTBOX_PW" > "$DIR/op"

@@ -96,6 +96,34 @@ connections() { sql "SELECT id FROM information_schema.processlist
 first=$(connections)
 check 'the database has connections of the daemon' test -n "$first"
 
+# Accounts that setup makes for other hosts must use TLS, if the daemon does.
+keep_secret "$DIR/admin.password" admin-secret
+sql "CREATE USER 'admin'@'127.0.0.1' IDENTIFIED BY 'admin-secret';
+    GRANT ALL ON *.* TO 'admin'@'127.0.0.1' WITH GRANT OPTION"
+mkdir "$DIR/setup"
+set_up() {
+	cat > "$DIR/setup/$1.yml" <<-EOF2
+	master: {user: $(id -un)}
+	publish: {driver: discard}
+	mysql: {hosts: ["127.0.0.1:$DB_PORT"], user: $1, database: app,
+	    password_file: $DIR/setup/$1.password,
+	    operator: {user: op_$1, password_file: $DIR/setup/op_$1.password},
+	    tls: {mode: $2, ca: $DIR/ca.pem}}
+	EOF2
+	SAID=$("$OUTBOXCTL" -c "$DIR/setup/$1.yml" setup --yes --no-event \
+	    --account-host '%' --admin admin \
+	    --admin-password-file "$DIR/admin.password" 2>&1)
+}
+kinds() { sql "SELECT GROUP_CONCAT(ssl_type ORDER BY user) FROM mysql.user
+    WHERE user IN ('$1', 'op_$1')"; }
+set_up secure verify
+is "$? $(kinds secure)" '0 ANY,ANY' 'setup: REQUIRE SSL for other hosts' ||
+    say "$SAID"
+set_up plain disable
+is "$? $(kinds plain)" '0 ,' 'not where the daemon has no TLS' || say "$SAID"
+like "$SAID" "'plain'@'%' may log in .*without TLS; .*ALTER USER" \
+    'but the advice to use it'
+
 # All files change, and then the servers: a reload takes them.
 daemon 2 two
 server server2 ca2 two

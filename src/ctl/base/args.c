@@ -100,6 +100,8 @@ static const struct option_row {
 	  .help = "its password; without: by the server's socket" },
 	{ "follow-binlog", NULL, FLAG, AT(follow_binlog),
 	  .help = "let the account follow the binlog, and read all in it" },
+	{ "clear-password", NULL, FLAG, AT(clear_password),
+	  .help = "send passwords in clear where no hash is taken" },
 	{ "no-event", NULL, FLAG, AT(no_event),
 	  .help = "send no event" },
 	{ "seconds", "N", NUMBER, AT(seconds), 1, 86400, 0,

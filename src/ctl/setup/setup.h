@@ -21,6 +21,8 @@ struct setup {
 	char		*account;	/* 'outbox'@'localhost', as SQL */
 	char		*operator;	/* the one of outboxctl, as SQL */
 	json_t		*steps;
+	bool		 clear;		/* passwords are sent as they are */
+	bool		 require_tls;	/* of accounts of other hosts */
 };
 
 /*
@@ -55,9 +57,25 @@ char	*setup_password(const struct conf *, bool *made, struct err *);
 /* The same for a file that only its owner may read. */
 char	*setup_own_password(const char *path, bool *made, struct err *);
 
-/* CREATE USER; password as a literal is made here.  Wipe it after use. */
-void	setup_put_account(const char *account, const char *password,
-	    struct buf *);
+/* Are the accounts for logins from other hosts? */
+bool	setup_is_remote(const struct ctl *);
+
+/*
+ * CREATE USER, with the password as a hash.  Without an administrator's login
+ * for both servers.  With clear it is as it is: wipe it after use.
+ */
+void	setup_put_account(const struct setup *, const char *account,
+	    const char *password, struct buf *);
+
+/* Set clear and require_tls by what the administrator's server can do. */
+int	setup_choose_login(struct setup *, struct err *);
+
+/*
+ * Create it, if it does not exist, and say if it may log in from other hosts
+ * without TLS.  Asks where only clear text is possible; see --clear-password.
+ */
+int	setup_make_account(struct setup *, const char *account, bool exists,
+	    const char *password, struct err *);
 
 /* The GRANTs of the daemon's account, and of the operator's. */
 int	setup_put_grants(const struct setup *, struct buf *, struct err *);
@@ -71,7 +89,7 @@ int	setup_put_operator_grants(const struct setup *, struct buf *,
 int	setup_binlog(struct setup *, struct err *);
 
 /* setup_sql.c: print what an administrator of the database has to run */
-int	setup_print_sql(const struct setup *);
+int	setup_print_sql(struct setup *);
 
 /*
  * setup_operator.c: the account that outboxctl makes changes with, its file

@@ -12,6 +12,8 @@
 
 #include "ctl/schema/schema.h"
 #include "ctl/setup/setup.h"
+#include "mysql/db.h"
+#include "mysql/password_hash.h"
 #include "util/secret.h"
 #include "util/xalloc.h"
 
@@ -19,7 +21,7 @@
 #define SHIPPED		"'outbox'@'localhost'"
 #define SHIPPED_OPERATOR "'outbox_operator'@'localhost'"
 
-#define PASSWORD_BYTES	20	/* random ones: 32 characters */
+#define PASSWORD_LETTERS 32	/* of a random one: 158 bits */
 
 /* A text as a literal; both servers read both doubled characters. */
 static void
@@ -46,17 +48,28 @@ host_of_account(const struct conf *conf)
 	return "127.0.0.1";
 }
 
+static const char *
+account_host(const struct ctl *c)
+{
+	return c->args.account_host != NULL ? c->args.account_host :
+	    host_of_account(c->conf);
+}
+
 char *
 setup_account_name(const struct ctl *c, const char *user)
 {
 	struct buf	 name = { 0 };
-	const char	*host = c->args.account_host != NULL ?
-			    c->args.account_host : host_of_account(c->conf);
 
 	put_literal(&name, user);
 	buf_str(&name, "@");
-	put_literal(&name, host);
+	put_literal(&name, account_host(c));
 	return name.data;
+}
+
+bool
+setup_is_remote(const struct ctl *c)
+{
+	return !conf_is_loopback(account_host(c));
 }
 
 /* conf: readable by the daemon's group as well; NULL: by its owner alone. */
@@ -89,18 +102,27 @@ write_password(const struct conf *conf, const char *path,
 	return ok ? 0 : -1;
 }
 
+/* n random letters, and a NUL. */
+static void
+put_random(char *to, size_t n)
+{
+	static const char	letters[] = "abcdefghijkmnopqrstuvwxyz234567";
+	unsigned char		random[PASSWORD_LETTERS];
+
+	if (getentropy(random, n) < 0)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		to[i] = letters[random[i] % (sizeof(letters) - 1)];
+	to[n] = '\0';
+	explicit_bzero(random, sizeof(random));
+}
+
 static char *
 new_password(void)
 {
-	static const char	letters[] = "abcdefghijkmnopqrstuvwxyz234567";
-	unsigned char		random[PASSWORD_BYTES * 8 / 5];
-	char			*text = xcalloc(sizeof(random) + 1, 1);
+	char	*text = xcalloc(PASSWORD_LETTERS + 1, 1);
 
-	if (getentropy(random, sizeof(random)) < 0)
-		abort();
-	for (size_t i = 0; i < sizeof(random); i++)
-		text[i] = letters[random[i] % (sizeof(letters) - 1)];
-	explicit_bzero(random, sizeof(random));
+	put_random(text, PASSWORD_LETTERS);
 	return text;
 }
 
@@ -138,12 +160,144 @@ setup_own_password(const char *path, bool *made, struct err *e)
 	return *made ? make_password(NULL, path, e) : secret_read(path, "", e);
 }
 
-void
-setup_put_account(const char *account, const char *password, struct buf *to)
+/*
+ * As a hash: a binlog and a log keep a statement as it was sent, and whoever
+ * may see the processes can read it.  Each server skips the other's comment.
+ */
+static void
+put_hashes(const struct store *st, const char *password, struct buf *to)
 {
-	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED BY ", account);
-	put_literal(to, password);
-	buf_str(to, ";\n");
+	char	native[PASSWORD_HASH_SIZE], sha2[PASSWORD_HASH_SIZE];
+	char	salt[PASSWORD_SALT + 1];
+
+	put_random(salt, PASSWORD_SALT);
+	password_hash_native(native, password);
+	password_hash_sha2(sha2, password, salt);
+	if (st == NULL)
+		buf_printf(to, "\n    /*M! VIA mysql_native_password USING "
+		    "'%s' */\n    /*!80000 WITH caching_sha2_password AS "
+		    "'%s' */", native, sha2);
+	else if (store_is_mariadb(st))
+		buf_printf(to, " VIA mysql_native_password USING '%s'",
+		    native);
+	else
+		buf_printf(to, " WITH caching_sha2_password AS '%s'", sha2);
+}
+
+void
+setup_put_account(const struct setup *s, const char *account,
+    const char *password, struct buf *to)
+{
+	const struct store	*st = s->admin.store;
+
+	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED", account);
+	if (s->clear) {
+		buf_str(to, " BY ");
+		put_literal(to, password);
+	} else {
+		put_hashes(st, password, to);
+	}
+	buf_printf(to, "%s;\n", s->require_tls ? " REQUIRE SSL" : "");
+}
+
+/*
+ * A server of MariaDB that checks new passwords takes no hash, unless it is
+ * told to; MySQL always does.
+ */
+static int
+takes_hash(struct setup *s, bool *takes, struct err *e)
+{
+	bool	checks = false;
+
+	*takes = true;
+	if (!store_is_mariadb(s->admin.store))
+		return 0;
+	store_sql(s->admin.store, "SELECT 1 FROM information_schema.plugins "
+	    "WHERE plugin_type = 'PASSWORD VALIDATION' AND plugin_status = "
+	    "'ACTIVE' AND @@strict_password_validation");
+	if (store_query_any(s->admin.store, "setup", &checks, e) < 0)
+		return -1;
+	*takes = !checks;
+	return 0;
+}
+
+/* Does the server offer TLS?  Where nobody may ask, it is no. */
+static int
+offers_tls(struct setup *s, bool *offers, struct err *e)
+{
+	store_sql(s->admin.store, store_is_mariadb(s->admin.store) ?
+	    "SELECT 1 FROM information_schema.global_variables WHERE "
+	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'" :
+	    "SELECT 1 FROM performance_schema.tls_channel_status WHERE "
+	    "channel = 'mysql_main' AND property = 'Enabled' AND "
+	    "value = 'Yes'");
+	return store_query_any(s->admin.store, "setup", offers, e);
+}
+
+static int
+allow_clear(const struct setup *s, struct err *e)
+{
+	static const char	why[] = "the server checks passwords and "
+				    "takes no hash of one "
+				    "(strict_password_validation), so its "
+				    "binlog, its logs and its list of "
+				    "processes would show the password";
+	const struct ctl	*c = s->ctl;
+
+	if (c->args.clear_password || (!c->args.yes &&
+	    isatty(STDIN_FILENO) && ctl_confirm_impact(c, "%s", why)))
+		return 0;
+	return err_set(e, "%s: set that variable to OFF for the time of this "
+	    "command, or allow it with --clear-password", why);
+}
+
+int
+setup_choose_login(struct setup *s, struct err *e)
+{
+	bool	offers, takes;
+
+	if (offers_tls(s, &offers, e) < 0 || takes_hash(s, &takes, e) < 0)
+		return -1;
+	s->clear = !takes;
+	s->require_tls = offers && setup_is_remote(s->ctl) &&
+	    db_uses_tls(s->ctl->conf);
+	return 0;
+}
+
+/* May an account of other hosts log in without TLS? */
+static int
+advise_tls(struct setup *s, const char *account, struct err *e)
+{
+	bool	plain;
+
+	if (!setup_is_remote(s->ctl))
+		return 0;
+	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
+	    "ssl_type = '' AND CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
+	store_put_text(s->admin.store, account);
+	if (store_query_any(s->admin.store, "setup", &plain, e) < 0)
+		return -1;
+	if (plain)
+		setup_step(s, "tls", "%s may log in from other hosts without "
+		    "TLS; where the server offers it, and mysql.tls uses it: "
+		    "ALTER USER %s REQUIRE SSL", account, account);
+	return 0;
+}
+
+int
+setup_make_account(struct setup *s, const char *account, bool exists,
+    const char *password, struct err *e)
+{
+	struct buf	sql = { 0 };
+
+	if (!exists) {
+		if (s->clear && allow_clear(s, e) < 0)
+			return -1;
+		setup_put_account(s, account, password, &sql);
+		if (setup_run_sql(s, &sql, e) < 0)
+			return -1;
+	}
+	return advise_tls(s, account, e);
 }
 
 /* Run the statements, and wipe them: there may be a password in them. */

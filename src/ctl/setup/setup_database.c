@@ -142,9 +142,9 @@ static int
 make_account(struct setup *s, struct err *e)
 {
 	const struct conf	*conf = s->ctl->conf;
-	struct buf		 sql = { 0 };
 	char			*password;
 	bool			 exists, made;
+	int			 rc;
 
 	if (setup_has_account(s, s->account, &exists, e) < 0)
 		return -1;
@@ -155,9 +155,9 @@ make_account(struct setup *s, struct err *e)
 		    conf->mysql.password_file);
 	if ((password = setup_password(conf, &made, e)) == NULL)
 		return -1;
-	setup_put_account(s->account, password, &sql);
+	rc = setup_make_account(s, s->account, exists, password, e);
 	secret_free(password);
-	if (setup_run_sql(s, &sql, e) < 0)
+	if (rc < 0)
 		return -1;
 	if (made)
 		setup_step(s, "password", "%s written",
@@ -203,7 +203,7 @@ static int
 create_all(struct setup *s, struct err *e)
 {
 	if (make_database(s, e) < 0 || make_tables(s, e) < 0 ||
-	    make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
+	    setup_choose_login(s, e) < 0 || make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
 	    setup_operator(s, e) < 0 ||
 	    fan_out_register(&s->admin, e) < 0 ||
 	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)

@@ -46,16 +46,18 @@ create(struct setup *s, const char *path, bool exists, struct err *e)
 	struct buf	 sql = { 0 };
 	char		*password;
 	bool		 made;
+	int		 rc;
 
 	if (exists && access(path, F_OK) < 0)
 		return err_set(e, "the account %s exists, but %s does not: "
 		    "write the account's password into it", s->operator, path);
 	if ((password = setup_own_password(path, &made, e)) == NULL)
 		return -1;
-	setup_put_account(s->operator, password, &sql);
+	rc = setup_make_account(s, s->operator, exists, password, e);
 	secret_free(password);
+	if (rc < 0)
+		return -1;
 	if (setup_put_operator_grants(s, &sql, e) < 0) {
-		explicit_bzero(sql.data, sql.len);
 		buf_free(&sql);
 		return -1;
 	}

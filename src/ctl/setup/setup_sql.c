@@ -1,15 +1,20 @@
 /*
  * setup_sql.c - what administrators have to run in place of setup
  *
- * It is made to be pasted, so it must not run before the passwords are filled
- * in: their places are no SQL, and stand before the GRANTs in one session,
- * which the client ends at its first error.
+ * It is made to be pasted, and kept by binlogs and logs, so it has hashes of
+ * the passwords.  The place of one that is missing is no SQL, and stands before
+ * the GRANTs in one session, which the client ends at its first error.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctl/setup/setup.h"
+#include "mysql/db.h"
+#include "util/display.h"
+#include "util/secret.h"
+#include "util/xalloc.h"
 
 /* The right to follow the binlog: a comment, unless it was asked for. */
 static void
@@ -24,20 +29,32 @@ put_binlog_grant(const struct setup *s, struct buf *to)
 	    "*/ ON *.* TO %s;\n", s->account);
 }
 
-/* Its user reads the password in this file or else in this variable. */
+/*
+ * The account with the hash of its password, which its user reads in this file
+ * or else in this variable.  Without a password the statement is no SQL.
+ */
 static void
-put_account(const char *account, const char *file, const char *env,
-    struct buf *to)
+put_account(const struct setup *s, const char *account, const char *file,
+    const char *env, struct buf *to)
 {
-	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED BY\n"
-	    "    <PASSWORD>; -- in quotes; without them it belongs into ",
-	    account);
-	if (file[0] != '\0')
-		buf_printf(to, "%s\n", file);
-	else if (env[0] != '\0')
-		buf_printf(to, "$%s\n", env);
+	struct err	 e;
+	char		*password = file[0] == '\0' && env[0] == '\0' ? NULL :
+			    secret_read(file, env, &e);
+	char		*where = xasprintf("%s%s", file[0] != '\0' ? "" : "$",
+			    file[0] != '\0' ? file : env);
+
+	display_clean(where);
+	if (password != NULL)
+		setup_put_account(s, account, password, to);
 	else
-		buf_str(to, "a file, to be named in mysql.operator\n");
+		buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED\n"
+		    "    <HASH>%s; -- write a password into %s: then this\n"
+		    "    -- command prints its hash here\n", account,
+		    s->require_tls ? " REQUIRE SSL" : "",
+		    where[1] == '\0' ? "a file, named in mysql.operator" :
+		    where);
+	free(where);
+	secret_free(password);
 }
 
 static void
@@ -46,35 +63,60 @@ put_accounts(const struct setup *s, struct buf *to)
 	const struct conf	*conf = s->ctl->conf;
 	char			*path = setup_operator_path(conf);
 
-	put_account(s->account, conf->mysql.password_file,
+	put_account(s, s->account, conf->mysql.password_file,
 	    conf->mysql.password_env, to);
-	put_account(s->operator, path == NULL ? "" : path,
+	put_account(s, s->operator, path == NULL ? "" : path,
 	    conf->mysql.operator.password_env, to);
 	free(path);
+}
+
+/* A line that the text has nowhere, to end it for the shell. */
+static void
+put_end_mark(struct buf *to, const char *text, const char *other)
+{
+	buf_str(to, "SQL");
+	while (strstr(text, to->data) != NULL ||
+	    strstr(other, to->data) != NULL)
+		buf_str(to, "_");
 }
 
 static void
 print_block(const struct setup *s, const char *grants)
 {
-	const char	*database = s->ctl->conf->mysql.database;
-	struct buf	 accounts = { 0 };
+	const char	*name = s->ctl->conf->mysql.database;
+	struct buf	 sql = { 0 }, create = { 0 }, database = { 0 };
+	struct buf	 path = { 0 }, mark = { 0 };
 
-	put_accounts(s, &accounts);
-	printf("An administrator of the database has to run this, with a "
-	    "password in each place\nof <PASSWORD>:\n\n"
-	    "    mariadb <<'SQL'\n"
-	    "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4;\nSQL\n"
-	    "    outboxctl -c %s schema print | mariadb %s\n"
-	    "    mariadb %s <<'SQL'\n%s%sSQL\n\n", database, s->ctl->path,
-	    database, database, accounts.data, grants);
-	buf_free(&accounts);
+	put_accounts(s, &sql);
+	buf_str(&sql, grants);
+	buf_str(&create, "CREATE DATABASE IF NOT EXISTS ");
+	db_name(&create, name);
+	buf_str(&create, " CHARACTER SET utf8mb4;\n");
+	put_end_mark(&mark, sql.data, create.data);
+	display_put_word(&database, name);
+	display_put_word(&path, s->ctl->path);
+	display_print(stdout, "An administrator of the database has to run "
+	    "this; there are no passwords in it,\nonly hashes:\n\n"
+	    "    mariadb <<'%s'\n%s%s\n"
+	    "    outboxctl -c %s schema print | mariadb -- %s\n"
+	    "    mariadb -- %s <<'%s'\n%s%s\n\n", mark.data, create.data,
+	    mark.data, path.data, database.data, database.data, mark.data,
+	    sql.data, mark.data);
+	buf_free(&sql);
+	buf_free(&create);
+	buf_free(&database);
+	buf_free(&path);
+	buf_free(&mark);
 }
 
 int
-setup_print_sql(const struct setup *s)
+setup_print_sql(struct setup *s)
 {
 	struct buf	grants = { 0 };
 	struct err	e;
+
+	/* What the server offers is unknown, but the daemon asks for it. */
+	s->require_tls = setup_is_remote(s->ctl) && db_uses_tls(s->ctl->conf);
 
 	if (setup_put_grants(s, &grants, &e) < 0 ||
 	    setup_put_operator_grants(s, &grants, &e) < 0) {

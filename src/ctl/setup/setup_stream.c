@@ -6,6 +6,7 @@
 #include "ctl/setup/setup.h"
 #include "ctl/stream/broker.h"
 #include "nats/new_stream.h"
+#include "util/display.h"
 
 #define BY_OTHERS	"An administrator of the broker has to run"
 
@@ -14,12 +15,18 @@ static void
 print_command(const struct setup *s, const struct new_stream *w,
     const char *intro)
 {
+	struct buf	stream = { 0 }, subject = { 0 };
+
 	if (s->ctl->args.json)
 		return;
-	printf("%s:\n\n    nats stream add %s --subjects '%s' --storage file "
-	    "--dupe-window %llds --replicas %lld --defaults\n\n", intro,
-	    s->ctl->conf->nats.stream, w->subject,
+	display_put_word(&stream, s->ctl->conf->nats.stream);
+	display_put_word(&subject, w->subject);
+	display_print(stdout, "%s:\n\n    nats stream add %s --subjects %s "
+	    "--storage file --dupe-window %llds --replicas %lld --defaults\n\n",
+	    intro, stream.data, subject.data,
 	    (long long)w->dedup_window_ms / 1000, (long long)w->replicas);
+	buf_free(&stream);
+	buf_free(&subject);
 	fflush(stdout);
 }
 
