@@ -32,10 +32,11 @@ answer_queue_response(struct request *r, unsigned status,
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 		MHD_add_response_header(response, headers[i].name,
 		    headers[i].value);
+	wait_forget(r);
 	if (r->is_last)
 		MHD_add_response_header(response, "Connection", "close");
 	if (r->client->phase != CLIENT_STREAMS)
-		clients_phase(&m->clients, r->client, CLIENT_READS, m->now);
+		clients_phase(r->client, CLIENT_READS, m->now);
 	MHD_queue_response(r->connection, status, response);
 	MHD_destroy_response(response);
 }
@@ -53,22 +54,55 @@ response_of(const char *type, const void *text, size_t len,
 	return response;
 }
 
+/* Who reads slowly has had its time; there will be room. */
+static void
+refuse_large(struct request *r)
+{
+	clients_cut_readers(&r->monitor->clients, r->monitor->now);
+	answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too much is "
+	    "being read by others", NULL, "Retry-After", "5");
+}
+
+void
+answer_shared(struct request *r, unsigned status, const char *type,
+    struct shared_text *s)
+{
+	struct MHD_Response	*response;
+
+	if (s == NULL) {
+		refuse_large(r);
+		return;
+	}
+	response = MHD_create_response_from_buffer_with_free_callback(s->len,
+	    s->data, shared_text_release_data);
+	MHD_add_response_header(response, "Content-Type", type);
+	answer_queue_response(r, status, response);
+}
+
+void
+answer_question(struct request *r, unsigned status)
+{
+	struct question	*q = r->question;
+
+	if (q->text == NULL)
+		q->text = shared_text_json(&r->monitor->texts, q->result);
+	answer_shared(r, status, "application/json", q->text == NULL ? NULL :
+	    shared_text_hold(q->text));
+}
+
 void
 answer_text(struct request *r, unsigned status, const char *type,
     const char *text, size_t len)
 {
-	answer_queue_response(r, status, response_of(type, text, len,
-	    MHD_RESPMEM_MUST_COPY));
+	answer_shared(r, status, type, shared_text_new(&r->monitor->texts,
+	    text, len));
 }
 
 void
 answer_value(struct request *r, unsigned status, const json_t *v)
 {
-	char	*text = v == NULL ? xstrdup("null") :
-		    json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-
-	answer_text(r, status, "application/json", text, strlen(text));
-	free(text);
+	answer_shared(r, status, "application/json", shared_text_json(
+	    &r->monitor->texts, v));
 }
 
 void

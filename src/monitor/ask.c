@@ -55,7 +55,7 @@ ask_answer(struct request *r)
 	    "error")) > 0)
 		answer_refusal(r);
 	else
-		answer_value(r, status_of(r), q->result);
+		answer_question(r, status_of(r));
 }
 
 void
@@ -66,6 +66,12 @@ ask_outboxctl(struct request *r, enum question_kind kind, json_t *words,
 			    r->monitor->now);
 
 	wait_forget(r);
+	if (q != NULL && kind == QUESTION_QUERY &&
+	    texts_are_full(&r->monitor->texts)) {
+		/* Its answer could be given to nobody. */
+		question_release(q);
+		q = NULL;
+	}
 	if (q == NULL)
 		answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many "
 		    "requests wait for outboxctl", NULL, "Retry-After", "1");

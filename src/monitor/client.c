@@ -8,8 +8,8 @@
 #include "util/xalloc.h"
 
 /* The library sees the end of the connection, and closes it. */
-static void
-cut_off(struct client *c)
+void
+clients_cut(struct client *c)
 {
 	c->cut = true;
 	shutdown(c->fd, SHUT_RDWR);
@@ -55,7 +55,7 @@ clients_make_room(struct clients *t, int64_t now)
 	for (size_t i = 0; i < t->n; i++)
 		n += !t->list[i]->cut;
 	while (n-- >= CLIENTS_MAX && (victim = next_victim(t, now)) != NULL)
-		cut_off(victim);
+		clients_cut(victim);
 }
 
 struct client *
@@ -74,8 +74,6 @@ clients_add(struct clients *t, int fd, bool is_local, int64_t now)
 void
 clients_remove(struct clients *t, struct client *c)
 {
-	if (c->phase == CLIENT_STREAMS)
-		t->nstreams--;
 	for (size_t i = 0; i < t->n; i++)
 		if (t->list[i] == c) {
 			t->list[i] = t->list[--t->n];
@@ -85,13 +83,22 @@ clients_remove(struct clients *t, struct client *c)
 }
 
 void
-clients_phase(struct clients *t, struct client *c, enum client_phase phase,
-    int64_t now)
+clients_phase(struct client *c, enum client_phase phase, int64_t now)
 {
-	t->nstreams -= c->phase == CLIENT_STREAMS;
-	t->nstreams += phase == CLIENT_STREAMS;
 	c->phase = phase;
 	c->since = now;
+}
+
+void
+clients_cut_readers(struct clients *t, int64_t now)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct client	*c = t->list[i];
+
+		if (c->phase == CLIENT_READS && !c->cut &&
+		    now - c->since >= CLIENT_PRESSED_MS)
+			clients_cut(c);
+	}
 }
 
 /* When its time is over; INT64_MAX: never. */
@@ -113,7 +120,7 @@ clients_check(struct clients *t, int64_t now)
 		int64_t	at = deadline_of(t->list[i]);
 
 		if (at <= now)
-			cut_off(t->list[i]);
+			clients_cut(t->list[i]);
 		else if (at < next)
 			next = at;
 	}

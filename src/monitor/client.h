@@ -18,6 +18,7 @@
 #define CLIENT_GRACE_MS		100
 #define CLIENT_REQUEST_MS	10000	/* to send a request, or the next one */
 #define CLIENT_ANSWER_MS	30000	/* to read an answer */
+#define CLIENT_PRESSED_MS	5000	/* the same, if others wait for that */
 
 enum client_phase {
 	CLIENT_SENDS,		/* its request is not complete, or it is idle */
@@ -36,7 +37,7 @@ struct client {
 
 struct clients {
 	struct client	*list[CLIENTS_MAX + CLIENTS_SPARE];
-	size_t		 n, nstreams;
+	size_t		 n;
 };
 
 /* Is there no room, not even a spare one? */
@@ -53,8 +54,13 @@ struct client *clients_add(struct clients *, int fd, bool is_local,
 	    int64_t now);
 void	clients_remove(struct clients *, struct client *);
 
-void	clients_phase(struct clients *, struct client *, enum client_phase,
-	    int64_t now);
+void	clients_phase(struct client *, enum client_phase, int64_t now);
+
+/* It is closed in the next turn. */
+void	clients_cut(struct client *);
+
+/* There is no room for answers: cut off who reads one for long. */
+void	clients_cut_readers(struct clients *, int64_t now);
 
 /* Cut off those whose time is over; returns when the next one is due. */
 int64_t	clients_check(struct clients *, int64_t now);

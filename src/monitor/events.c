@@ -23,23 +23,49 @@ struct stream {
 	struct monitor		*monitor;
 	struct MHD_Connection	*connection;
 	struct stream		*next;
+	struct client		*client;
+	bool			 has_token, gives_way;
 	uint64_t		 version;	/* of the state it has */
 	int64_t			 sent_at;	/* clock_ms() */
 	bool			 suspended;
-	struct buf		 event;		/* being sent */
+	struct shared_text	*event;		/* being sent; NULL: none */
 	size_t			 sent;		/* of it */
 };
 
-static void
-write_event(struct buf *b, const struct snapshot *s)
+/* The state as an event, the same for all; NULL: there is no room for it. */
+static struct shared_text *
+event_of(struct monitor *m)
 {
-	char	*text = json_dumps(s->document, JSON_COMPACT);
+	struct snapshot	*s = &m->questions.state;
+	struct buf	 b = { 0 };
+	char		*text;
 
-	buf_printf(b, "event: status\nid: %llu\ndata: ",
+	if (s->event != NULL)
+		return s->event;
+	text = json_dumps(s->document, JSON_COMPACT);
+	buf_printf(&b, "event: status\nid: %llu\ndata: ",
 	    (unsigned long long)s->version);
-	buf_str(b, text);
-	buf_str(b, "\n\n");
+	buf_str(&b, text);
+	buf_str(&b, "\n\n");
+	s->event = shared_text_new(&m->state_texts, b.data, b.len);
+	buf_free(&b);
 	free(text);
+	return s->event;
+}
+
+static void
+begin_event(struct stream *s, struct shared_text *event)
+{
+	shared_text_release(s->event);
+	s->event = event;
+	s->sent = 0;
+}
+
+static void
+begin_line(struct stream *s, const char *line)
+{
+	begin_event(s, shared_text_new(&s->monitor->state_texts, line,
+	    strlen(line)));
 }
 
 /* Is there a state that it has not?  A new stream gets none of long ago. */
@@ -56,19 +82,17 @@ has_news(const struct stream *s, int64_t now)
 static bool
 next_event(struct stream *s, int64_t now)
 {
-	const struct snapshot	*state = &s->monitor->questions.state;
-	bool			 is_new = has_news(s, now);
+	struct shared_text	*event = has_news(s, now) ?
+				    event_of(s->monitor) : NULL;
 
-	if (!is_new && now - s->sent_at < COMMENT_MS)
+	/* If there was no room for it, the next one is tried. */
+	s->version = s->monitor->questions.state.version;
+	if (event == NULL && now - s->sent_at < COMMENT_MS)
 		return false;
-	buf_clear(&s->event);
-	s->sent = 0;
-	if (is_new)
-		write_event(&s->event, state);
+	if (event != NULL)
+		begin_event(s, shared_text_hold(event));
 	else
-		buf_str(&s->event, ": no news\n\n");
-	if (is_new)
-		s->version = state->version;
+		begin_line(s, ": no news\n\n");
 	s->sent_at = now;
 	return true;
 }
@@ -81,15 +105,16 @@ read_stream(void *arg, uint64_t position, char *to, size_t max)
 	size_t		 n;
 
 	(void)position;
-	if (s->monitor->is_ending && s->sent == s->event.len)
+	if ((s->monitor->is_ending || s->gives_way) &&
+	    s->sent == s->event->len)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (s->sent == s->event.len && !next_event(s, clock_ms())) {
+	if (s->sent == s->event->len && !next_event(s, clock_ms())) {
 		s->suspended = true;
 		MHD_suspend_connection(s->connection);
 		return 0;
 	}
-	n = s->event.len - s->sent < max ? s->event.len - s->sent : max;
-	memcpy(to, s->event.data + s->sent, n);
+	n = s->event->len - s->sent < max ? s->event->len - s->sent : max;
+	memcpy(to, s->event->data + s->sent, n);
 	s->sent += n;
 	return (ssize_t)n;
 }
@@ -105,31 +130,90 @@ free_stream(void *arg)
 			*at = s->next;
 			break;
 		}
-	buf_free(&s->event);
+	shared_text_release(s->event);
 	free(s);
+}
+
+static void
+resume(struct stream *s)
+{
+	if (s->suspended) {
+		s->suspended = false;
+		MHD_resume_connection(s->connection);
+	}
+}
+
+/* The longest one without the token that may have to give way, or NULL. */
+static struct stream *
+oldest_of(const struct monitor *m, int64_t begun_before)
+{
+	struct stream	*oldest = NULL;
+
+	for (struct stream *s = m->streams; s != NULL; s = s->next)
+		if (!s->has_token && !s->gives_way &&
+		    s->client->since <= begun_before)
+			oldest = s;
+	return oldest;
+}
+
+/*
+ * Is there room for one more, or does another one give way?  Those without the
+ * token have a share of all, and of it one after the other: who wants to keep
+ * others out cannot, and a page comes back.
+ */
+static bool
+make_room(struct monitor *m, bool has_token)
+{
+	size_t		 n = 0, anyone = 0;
+	struct stream	*oldest;
+
+	for (const struct stream *s = m->streams; s != NULL; s = s->next) {
+		n += !s->gives_way;
+		anyone += !s->gives_way && !s->has_token;
+	}
+	if (n < EVENTS_MAX && (has_token || m->token == NULL ||
+	    anyone < EVENTS_ANYONE))
+		return true;
+	oldest = oldest_of(m, has_token ? m->now : m->now - EVENTS_TURN_MS);
+	if (oldest == NULL)
+		return false;
+	oldest->gives_way = true;
+	clients_cut(oldest->client);
+	resume(oldest);
+	return true;
+}
+
+void
+events_forget(struct monitor *m, const struct client *c)
+{
+	for (struct stream *s = m->streams; s != NULL; s = s->next)
+		if (s->client == c)
+			s->gives_way = true;
 }
 
 void
 events_begin(struct request *r)
 {
 	struct monitor		*m = r->monitor;
+	bool			 has_token = guard_is_authorized(r);
 	struct stream		*s;
 	struct MHD_Response	*response;
 
-	if (m->clients.nstreams >= EVENTS_MAX) {
+	if (!make_room(m, has_token)) {
 		answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many "
 		    "clients read events", NULL, "Retry-After", "10");
 		return;
 	}
 	s = xcalloc(1, sizeof(*s));
 	*s = (struct stream){ .monitor = m, .connection = r->connection,
+	    .client = r->client, .has_token = has_token,
 	    .next = m->streams, .sent_at = m->now };
-	buf_str(&s->event, "retry: 2000\n\n");
+	begin_line(s, "retry: 2000\n\n");
 	m->streams = s;
 	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE,
 	    read_stream, s, free_stream);
 	MHD_add_response_header(response, "Content-Type", "text/event-stream");
-	clients_phase(&m->clients, r->client, CLIENT_STREAMS, m->now);
+	clients_phase(r->client, CLIENT_STREAMS, m->now);
 	answer_queue_response(r, MHD_HTTP_OK, response);
 }
 
@@ -149,15 +233,6 @@ ask_state(struct monitor *m)
 
 	if (q != NULL)
 		question_release(q);
-}
-
-static void
-resume(struct stream *s)
-{
-	if (s->suspended) {
-		s->suspended = false;
-		MHD_resume_connection(s->connection);
-	}
 }
 
 int64_t

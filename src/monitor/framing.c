@@ -3,7 +3,7 @@
  *
  * A proxy before us and the library must agree where a request ends and whom it
  * is for; else its rest becomes another request, which the proxy has not seen.
- * So what leaves a doubt is refused, and nothing more of its connection is read.
+ * So what leaves a doubt is refused, and no more of its connection is read.
  */
 
 #include "monitor/monitor_impl.h"

@@ -12,6 +12,10 @@
 #include "util/log_throttle.h"
 
 #define EVENTS_MAX	128
+#define EVENTS_ANYONE	96	/* of these without the token, if there is one */
+#define EVENTS_TURN_MS	60000	/* then one of these may have to give way */
+#define TEXTS_MAX	(64 * 1024 * 1024)	/* bytes of answers in memory */
+#define STATE_TEXTS_MAX	(16 * 1024 * 1024)	/* ... that tell the state */
 
 enum { DOOR_UNIX, DOOR_TCP, NDOORS };
 
@@ -29,6 +33,7 @@ struct monitor {
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
 	bool			  is_full;	/* no client is let in */
+	struct texts		  texts, state_texts;
 	struct questions	  questions;
 	struct request		 *waiting;	/* for outboxctl */
 	struct stream		 *streams;	/* of events */
@@ -76,6 +81,9 @@ void	api_names(struct buf *, const char *error);
  */
 void	events_begin(struct request *);
 int64_t	events_turn(struct monitor *);
+
+/* The client reads none any more. */
+void	events_forget(struct monitor *, const struct client *);
 
 /* End all of them, so that no client takes it for an error; blocks shortly. */
 void	events_end(struct monitor *);

@@ -80,10 +80,16 @@ state_of(struct request *r)
 static void
 answer_status(struct request *r)
 {
-	json_t	*state = state_of(r);
+	struct monitor	*m = r->monitor;
+	struct snapshot	*s = &m->questions.state;
+	const json_t	*state = state_of(r);
 
-	if (state != NULL)
-		answer_value(r, MHD_HTTP_OK, state);
+	if (state == NULL)
+		return;
+	if (s->text == NULL)
+		s->text = shared_text_json(&m->state_texts, state);
+	answer_shared(r, MHD_HTTP_OK, "application/json", s->text == NULL ?
+	    NULL : shared_text_hold(s->text));
 }
 
 static void
@@ -262,7 +268,7 @@ answer_letter(struct request *r)
 	const struct question	*q = r->question;
 
 	if (has_details(r))
-		answer_value(r, MHD_HTTP_OK, q->result);
+		answer_question(r, MHD_HTTP_OK);
 	else if (q != NULL && q->exit == 1)
 		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such message, "
 		    "nor a dead letter", NULL);

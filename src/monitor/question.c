@@ -85,23 +85,38 @@ free_question(struct question *q)
 {
 	free(q->words);
 	json_decref(q->result);
+	shared_text_release(q->text);
 	free(q);
 }
 
-/* Those that nobody waits for, and that nobody would be given. */
+/* Is it done, and kept only for those who may ask the same? */
+static bool
+is_kept(const struct question *q, int64_t now)
+{
+	return q->waiting == 0 && q->done && is_shared(q, now);
+}
+
+/*
+ * Those that nobody waits for, and that nobody would be given; of the others
+ * the oldest, if their answers are too large.
+ */
 static void
 drop_old(struct questions *t, int64_t now)
 {
 	struct question	**at = &t->list;
+	size_t		  kept = 0;
 
+	for (const struct question *q = t->list; q != NULL; q = q->next)
+		kept += is_kept(q, now) ? q->size : 0;
 	while (*at != NULL) {
 		struct question	*q = *at;
 
 		if (q->waiting > 0 || (q->asked && !q->done) ||
-		    (q->done && is_shared(q, now))) {
+		    (is_kept(q, now) && kept <= QUESTION_KEPT_MAX)) {
 			at = &q->next;
 			continue;
 		}
+		kept -= is_kept(q, now) ? q->size : 0;
 		*at = q->next;
 		free_question(q);
 	}
@@ -118,6 +133,9 @@ take_snapshot(struct snapshot *s, const struct question *q, int64_t now)
 		return;
 	}
 	json_decref(s->document);
+	shared_text_release(s->text);
+	shared_text_release(s->event);
+	s->text = s->event = NULL;
 	s->document = json_incref(q->result);
 	s->version++;
 	s->at = now;
@@ -150,6 +168,7 @@ read_answer(struct question *q, const struct buf *line)
 		json_decref(v);
 		return;
 	}
+	q->size = line->len;
 	q->exit = (int)json_integer_value(json_object_get(v, "exit"));
 	q->result = json_incref(json_object_get(v, "result"));
 	json_decref(v);

@@ -14,9 +14,12 @@
 #include <jansson.h>
 
 #include "monitor/agent.h"
+#include "monitor/shared_text.h"
 
 #define QUESTION_FRESH_MS	1000	/* an answer is as good as new */
 #define SNAPSHOT_OLD_MS		10000	/* a state that tells nothing any more */
+#define QUESTION_KEPT_MAX	(16 * 1024 * 1024)	/* bytes of answers that
+						   nobody waits for */
 #define QUESTIONS_MAX		64	/* of a kind: asked, or waiting to be */
 
 enum question_kind {
@@ -34,6 +37,9 @@ struct question {
 	int			 exit;		/* status of outboxctl; -1: it
 						   gave no answer */
 	json_t			*result;	/* its document; NULL: none */
+	size_t			 size;		/* bytes, of its line */
+	struct shared_text	*text;		/* its document, once somebody
+						   reads it */
 	struct err		 why;		/* exit -1 */
 	size_t			 waiting;	/* requests that hold it */
 	struct question		*next;
@@ -44,6 +50,7 @@ struct snapshot {
 	uint64_t	 version;	/* one more for each */
 	int64_t		 at;		/* clock_ms() */
 	json_t		*document;
+	struct shared_text *text, *event;	/* the document, likewise */
 	struct err	 why;		/* not "": the last try failed */
 	int64_t		 failed_at;
 };

@@ -24,6 +24,7 @@
 struct client;
 struct monitor;
 struct question;
+struct shared_text;
 
 struct request {
 	struct monitor		*monitor;
@@ -49,7 +50,17 @@ struct request {
 	void			(*answer)(struct request *);
 };
 
-/* answer.c: each gives the request its only answer. */
+/*
+ * answer.c: each gives the request its only answer, after which it holds no
+ * question any more.  Where too much is being read by others, that is 503.
+ */
+
+/* Takes the text; NULL: there is no room for it. */
+void	answer_shared(struct request *, unsigned status, const char *type,
+	    struct shared_text *);
+
+/* What outboxctl has said. */
+void	answer_question(struct request *, unsigned status);
 
 /* A text or a document of this status; copies it. */
 void	answer_text(struct request *, unsigned status, const char *type,

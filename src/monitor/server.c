@@ -90,8 +90,7 @@ take_body(struct request *r, const char *data, size_t len)
 static void
 handle(struct request *r)
 {
-	clients_phase(&r->monitor->clients, r->client, CLIENT_WAITS,
-	    r->monitor->now);
+	clients_phase(r->client, CLIENT_WAITS, r->monitor->now);
 	if (r->too_long)
 		answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, "the body is "
 		    "too long", NULL);
@@ -142,7 +141,8 @@ on_completed(void *arg, struct MHD_Connection *c, void **context,
 	if (r == NULL)
 		return;
 	wait_forget(r);
-	clients_phase(&m->clients, r->client, CLIENT_SENDS, m->now);
+	events_forget(m, r->client);
+	clients_phase(r->client, CLIENT_SENDS, m->now);
 	buf_free(&r->body);
 	free(r);
 	*context = NULL;
@@ -228,6 +228,8 @@ on_log(void *arg, const char *format, va_list ap)
 int
 server_start(struct monitor *m, struct err *e)
 {
+	m->texts.max = TEXTS_MAX;
+	m->state_texts.max = STATE_TEXTS_MAX;
 	m->http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 	    on_request, m,

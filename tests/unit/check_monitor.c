@@ -104,32 +104,15 @@ START_TEST(client_has_its_time)
 
 	ck_assert_int_eq(clients_check(&table, 2000),
 	    1000 + CLIENT_REQUEST_MS);
-	clients_phase(&table, d, CLIENT_WAITS, 2000);
+	clients_phase(d, CLIENT_WAITS, 2000);
 	clients_check(&table, 1000 + CLIENT_REQUEST_MS);
 	ck_assert(c->cut && !d->cut);
 	ck_assert_int_eq(poll(&p, 1, 0), 1);
 	ck_assert_int_eq(clients_check(&table, INT64_MAX - 1), INT64_MAX);
-	clients_phase(&table, d, CLIENT_READS, 3000);
+	clients_phase(d, CLIENT_READS, 3000);
 	ck_assert_int_eq(clients_check(&table, 3000), 3000 + CLIENT_ANSWER_MS);
 	clients_check(&table, 3000 + CLIENT_ANSWER_MS);
 	ck_assert(d->cut);
-	end_clients();
-}
-END_TEST
-
-START_TEST(streams_are_counted)
-{
-	struct client	*c = new_client(0);
-
-	new_client(0);
-	clients_phase(&table, c, CLIENT_STREAMS, 0);
-	ck_assert_uint_eq(table.nstreams, 1);
-	ck_assert_int_eq(clients_check(&table, 1), CLIENT_REQUEST_MS);
-	clients_phase(&table, c, CLIENT_SENDS, 0);
-	ck_assert_uint_eq(table.nstreams, 0);
-	clients_phase(&table, c, CLIENT_STREAMS, 0);
-	clients_remove(&table, c);
-	ck_assert_uint_eq(table.nstreams, 0);
 	end_clients();
 }
 END_TEST
@@ -142,19 +125,19 @@ START_TEST(oldest_makes_room)
 
 	for (size_t i = 0; i < 3; i++)
 		c[i] = new_client(1000 - (int64_t)i);
-	clients_phase(&table, c[0], CLIENT_READS, 1);
+	clients_phase(c[0], CLIENT_READS, 1);
 	clients_make_room(&table, now);
 	ck_assert_uint_eq(count_cut(), 0);
 	while (table.n < CLIENTS_MAX)
-		clients_phase(&table, new_client(0), CLIENT_WAITS, 0);
+		clients_phase(new_client(0), CLIENT_WAITS, 0);
 	clients_make_room(&table, now);
 	ck_assert(c[2]->cut && count_cut() == 1);
 	clients_make_room(&table, now);
 	ck_assert_uint_eq(count_cut(), 1);	/* it has made the room */
-	clients_phase(&table, new_client(0), CLIENT_WAITS, 0);
+	clients_phase(new_client(0), CLIENT_WAITS, 0);
 	clients_make_room(&table, now);
 	ck_assert(c[1]->cut && !c[0]->cut);
-	clients_phase(&table, new_client(0), CLIENT_WAITS, 0);
+	clients_phase(new_client(0), CLIENT_WAITS, 0);
 	clients_make_room(&table, now);
 	ck_assert(c[0]->cut);
 	end_clients();
@@ -579,7 +562,6 @@ main(void)
 
 	tc = add_case(s, "clients");
 	tcase_add_test(tc, client_has_its_time);
-	tcase_add_test(tc, streams_are_counted);
 	tcase_add_test(tc, oldest_makes_room);
 	tcase_add_test(tc, new_client_is_spared);
 

@@ -1,5 +1,6 @@
 /*
- * monitor_requests.c - the monitor's HTTP server: what it takes for a request
+ * monitor_requests.c - the monitor's HTTP server: what it takes for a request,
+ * and clients that read nothing
  *
  * Clients are socket pairs; no outboxctl runs.
  */
@@ -223,6 +224,221 @@ START_TEST(clear_is_taken)
 }
 END_TEST
 
+/*
+ * Clients that read nothing
+ */
+
+#define LARGE	8000000		/* bytes of a message */
+
+static int	readers[CLIENTS_MAX];
+static size_t	nreaders;
+
+static void
+run_server(void)
+{
+	for (int i = 0; i < 20; i++)
+		MHD_run(m.http);
+}
+
+/* A client that asks for it, with more headers. */
+static int
+ask_for(const char *path, const char *more)
+{
+	char	text[300];
+
+	snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n",
+	    path, more);
+	readers[nreaders] = join();
+	send_text(readers[nreaders], text);
+	return readers[nreaders++];
+}
+
+static void
+ask_for_message(unsigned sequence)
+{
+	char	path[40];
+
+	snprintf(path, sizeof(path), "/api/messages/%u", sequence);
+	ask_for(path, "");
+}
+
+/* As if outboxctl had said it: a large message. */
+static void
+answer_questions(void)
+{
+	char	*payload = malloc(LARGE);
+
+	run_server();
+	memset(payload, 'x', LARGE);
+	for (struct question *q = m.questions.list; q != NULL; q = q->next) {
+		if (q->done)
+			continue;
+		q->asked = q->done = true;
+		q->at = m.now;
+		q->exit = 0;
+		q->size = LARGE;
+		q->result = json_pack("{s:i, s:s#}", "sequence", 1, "payload",
+		    payload, LARGE);
+	}
+	free(payload);
+	wait_turn(&m);
+	run_server();
+	questions_turn(&m.questions, m.now);
+}
+
+static bool
+has_said(int fd, const char *start)
+{
+	char	text[32] = "";
+
+	run_server();
+	return recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_PEEK) > 0 &&
+	    strncmp(text + 9, start, strlen(start)) == 0;
+}
+
+static size_t
+count_said(const char *start)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < nreaders; i++)
+		n += has_said(readers[i], start);
+	return n;
+}
+
+/* A stream that waits for an event does not see that its client has gone. */
+static void
+end_readers(void)
+{
+	while (nreaders > 0)
+		close(readers[--nreaders]);
+	if (m.streams != NULL)
+		events_end(&m);
+	m.is_ending = false;
+	run_server();
+}
+
+START_TEST(readers_share_an_answer)
+{
+	begin_server();
+	for (int i = 0; i < 100; i++)
+		ask_for_message(1);
+	answer_questions();
+	ask_for_message(1);
+	ck_assert_uint_eq(count_said("200"), 101);
+	ck_assert_uint_gt(m.texts.bytes, LARGE);
+	ck_assert_uint_lt(m.texts.bytes, LARGE + 1000);
+	m.now += QUESTION_FRESH_MS;
+	questions_turn(&m.questions, m.now);
+	ck_assert_ptr_null(m.questions.list);	/* only its text is left */
+	end_readers();
+	ck_assert_uint_eq(m.texts.bytes, 0);
+	end_server();
+}
+END_TEST
+
+START_TEST(answers_have_a_bound)
+{
+	const size_t	fit = TEXTS_MAX / LARGE;
+	bool		open;
+
+	begin_server();
+	for (unsigned i = 1; i <= fit + 3; i++) {
+		ask_for_message(i);
+		answer_questions();
+	}
+	ck_assert_uint_eq(count_said("200"), fit);
+	ck_assert_uint_eq(count_said("503"), 3);
+	ck_assert_uint_le(m.texts.bytes, TEXTS_MAX);
+	holds(hear(readers[fit], &open), "Retry-After: 5");
+	ck_assert(has_said(ask_for("/api/session", ""), "200"));
+	/* Who has had the time to read it, makes room. */
+	m.now += CLIENT_PRESSED_MS;
+	ask_for_message(98);
+	answer_questions();
+	ck_assert(has_said(readers[nreaders - 1], "503"));
+	ask_for_message(99);
+	answer_questions();
+	ck_assert(has_said(readers[nreaders - 1], "200"));
+	end_readers();
+	end_server();
+}
+END_TEST
+
+START_TEST(kept_answers_have_a_bound)
+{
+	size_t	n = 0;
+
+	begin_server();
+	for (unsigned i = 1; i <= 5; i++) {
+		ask_for_message(i);
+		answer_questions();
+	}
+	for (const struct question *q = m.questions.list; q != NULL;
+	    q = q->next)
+		n++;
+	ck_assert_uint_eq(n, QUESTION_KEPT_MAX / LARGE);
+	end_readers();
+	end_server();
+}
+END_TEST
+
+/*
+ * Streams of events
+ */
+
+#define TOKEN	"Authorization: Bearer 0123456789abcdef\r\n"
+
+static size_t
+count_streams(size_t n, const char *headers)
+{
+	size_t	said = 0;
+
+	while (n-- > 0)
+		said += has_said(ask_for("/api/events", headers), "200");
+	return said;
+}
+
+START_TEST(token_has_its_streams)
+{
+	begin_server();
+	ck_assert_uint_eq(count_streams(EVENTS_ANYONE + 9, ""), EVENTS_ANYONE);
+	ck_assert_uint_eq(count_streams(EVENTS_MAX - EVENTS_ANYONE, TOKEN),
+	    EVENTS_MAX - EVENTS_ANYONE);
+	ck_assert_uint_eq(count_streams(1, ""), 0);
+	/* With the token there is one for each, as long as others have some. */
+	m.now++;
+	ck_assert_uint_eq(count_streams(9, TOKEN), 9);
+	ck_assert_ptr_nonnull(m.streams);
+	end_readers();
+	ck_assert_ptr_null(m.streams);
+	end_server();
+}
+END_TEST
+
+START_TEST(stream_gives_way)
+{
+	bool	open;
+
+	begin_server();
+	ck_assert_uint_eq(count_streams(EVENTS_ANYONE, ""), EVENTS_ANYONE);
+	m.now += EVENTS_TURN_MS - 1;
+	ck_assert_uint_eq(count_streams(1, ""), 0);
+	m.now++;
+	ck_assert_uint_eq(count_streams(1, ""), 1);
+	hear(readers[0], &open);
+	ck_assert(!open);
+	hear(readers[1], &open);
+	ck_assert(open);
+	end_readers();
+	/* Without a token in the configuration all are for anyone. */
+	m.token = NULL;
+	ck_assert_uint_eq(count_streams(EVENTS_MAX + 1, ""), EVENTS_MAX);
+	end_readers();
+	end_server();
+}
+END_TEST
+
 void
 add_requests(Suite *s)
 {
@@ -230,4 +446,11 @@ add_requests(Suite *s)
 
 	tcase_add_loop_test(tc, doubtful_is_refused, 0, NROWS(doubtful));
 	tcase_add_loop_test(tc, clear_is_taken, 0, NROWS(clear));
+
+	tc = add_case(s, "readers");
+	tcase_add_test(tc, readers_share_an_answer);
+	tcase_add_test(tc, answers_have_a_bound);
+	tcase_add_test(tc, kept_answers_have_a_bound);
+	tcase_add_test(tc, token_has_its_streams);
+	tcase_add_test(tc, stream_gives_way);
 }
