@@ -487,6 +487,31 @@ judge_missing(struct health *h)
 		    health_text(t, "cost"));
 }
 
+/* Moments that were written before the clock was put back. */
+static void
+judge_clock(struct health *h)
+{
+	const json_t	*clock = json_object_get(h->state, "clock");
+	long long	 rows = health_number(clock, "rows");
+	long long	 first = health_number(clock, "first");
+	long long	 leases = health_number(clock, "leases");
+	char		 remedy[160] = "it ends by itself";
+
+	if (rows == 0 && leases == 0)
+		return;
+	if (rows > 0)
+		snprintf(remedy, sizeof(remedy), "correct the clock (NTP), or "
+		    "wait; outboxctl messages retry %lld sends one that has "
+		    "no claim at once, outboxctl messages retry --all all of "
+		    "them", first);
+	health_add(h, HEALTH_CLOCK_BACK, (struct health_about){ NULL,
+	    json_pack("{s:I}", "sequence", (json_int_t)first) }, remedy,
+	    "the clock of the database was put back, or a failover went to a "
+	    "server whose clock is behind: messages that wait for a moment "
+	    "written before: %lld, for up to %s; leases: %lld", rows,
+	    duration_words(health_number(clock, "ahead_ms")).text, leases);
+}
+
 /* Events with a row in other outboxes, and none in this. */
 static void
 judge_filling(struct health *h)
@@ -527,6 +552,7 @@ health_judge_fleet(struct health *h)
 	judge_rights(h);
 	judge_missing(h);
 	judge_filling(h);
+	judge_clock(h);
 }
 
 void

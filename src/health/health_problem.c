@@ -32,6 +32,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_DEAD_LETTERS] = { "dead_letters", HEALTH_WARNING },
 	[HEALTH_PAUSED_PARTITIONS] = { "paused_partitions", HEALTH_WARNING },
 	[HEALTH_UNOWNED_PARTITIONS] = { "unowned_partitions", HEALTH_WARNING },
+	[HEALTH_CLOCK_BACK] = { "clock_back", HEALTH_WARNING },
 	[HEALTH_SILENT_WORKER] = { "silent_worker", HEALTH_WARNING },
 	[HEALTH_WAITING_WORKER] = { "waiting_worker", HEALTH_WARNING },
 	[HEALTH_DAEMON_DIED] = { "daemon_died", HEALTH_WARNING },

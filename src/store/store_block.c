@@ -94,9 +94,9 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	    "b.reason, b.head_sequence, {o.global_sequence} IS NOT NULL AND "
 	    "{o.published_at} IS NULL, "
 	    "{o.partition_key} = " PARKED_LABEL("b.first_sequence") ", "
-	    "IF({o.claim_token} IS NULL, GREATEST(0, "
-	    "TIMESTAMPDIFF(MICROSECOND, "
-	    "NOW(6), {o.available_at}) + 999) DIV 1000, 0), {e.stream_id} "
+	    "IF({o.claim_token} IS NULL, ");
+	store_put_due_ms(s);
+	store_put(s, ", 0), {e.stream_id} "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON {o.global_sequence} = b.head_sequence "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "

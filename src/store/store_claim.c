@@ -45,6 +45,54 @@ store_put_leases_are_mine(struct store *s, const struct range *ranges,
 	buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu", n);
 }
 
+bool
+store_stamps_rows(const struct store *s)
+{
+	return s->stamped[0] != 0 && s->stamped[1] != 0;
+}
+
+/*
+ * Is available_at what the INSERT gave?  It is created_at then; of other digits
+ * the second, and nothing has put the row off since.
+ */
+static void
+put_is_stamped(struct store *s)
+{
+	if (s->stamped[0] == s->stamped[1])
+		store_put(s, "{o.available_at} = {o.created_at}");
+	else
+		store_put(s, "({o.attempts} = 0 AND {o.last_error} IS NULL AND "
+		    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) "
+		    "= 0)");
+}
+
+void
+store_put_is_due(struct store *s)
+{
+	store_put(s, "({o.available_at} <= NOW(6)");
+	if (store_stamps_rows(s)) {
+		store_put(s, " OR ");
+		put_is_stamped(s);
+	}
+	store_put(s, ")");
+}
+
+void
+store_put_due_ms(struct store *s)
+{
+	store_put(s, "IF({o.claim_token} IS NULL AND ");
+	store_put_is_due(s);
+	store_put(s, ", 0, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
+	    "{o.available_at}) + 999) DIV 1000)");
+}
+
+void
+store_put_at_once(struct store *s)
+{
+	store_put(s, store_stamps_rows(s) ? "IF({created_at} BETWEEN "
+	    "'1971-01-01' AND {now}, {created_at}, {now})" : "{now}");
+}
+
 /*
  * Free: the row has no claim.  Abandoned: its claim has expired, or the worker
  * that claimed it is known to be dead.
@@ -57,9 +105,10 @@ put_claimable(struct store *s, bool abandoned, const char *token)
 		    "({o.available_at} <= NOW(6) OR "
 		    "LEFT({o.claim_token}, 16) IN ('%s'%s))", token,
 		    ident_nonce(s->id), s->dead.len > 0 ? s->dead.data : "");
-	else
-		store_put(s, " AND {o.claim_token} IS NULL AND "
-		    "{o.available_at} <= NOW(6)");
+	else {
+		store_put(s, " AND {o.claim_token} IS NULL AND ");
+		store_put_is_due(s);
+	}
 }
 
 void
@@ -231,9 +280,9 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 	memset(list, 0, sizeof(*list));
 	store_sql(s, "SELECT {o.global_sequence}, {o.partition_key}, "
 	    "{e.stream_id}, "
-	    "{o.published_at} IS NULL, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, "
-	    "NOW(6), {o.available_at}) + 999) DIV 1000, "
-	    "{o.claim_token} IS NOT NULL, GREATEST(0, COALESCE(TIMESTAMPDIFF("
+	    "{o.published_at} IS NULL, ");
+	store_put_due_ms(s);
+	store_put(s, ", {o.claim_token} IS NOT NULL, GREATEST(0, COALESCE(TIMESTAMPDIFF("
 	    "MICROSECOND, NOW(6), {o.scheduled_at}), 0) + 999) DIV 1000 "
 	    "FROM {outbox} AS o {primary} "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "

@@ -56,6 +56,9 @@ struct store {
 	unsigned		 claims;	/* tokens made so far */
 	int64_t			 crowded_until;	/* no scan of all rows before */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
+	char			 stamped[2];	/* digits of the server's own
+						   available_at, created_at;
+						   0: another writes it */
 	bool			 columns[NOPTIONAL];	/* which exist */
 	struct fit		 fits[NFITS];
 	uint64_t		 refused[16];	/* rows already logged */

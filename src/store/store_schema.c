@@ -233,6 +233,22 @@ mark_precision(struct store *s, enum store_table t, const char *name,
 			s->whole_seconds = true;
 }
 
+/* Are these two written by the server, with how many digits? */
+static void
+mark_stamped(struct store *s, const struct db_rows *rows)
+{
+	static const char *const	words[] = { "available_at",
+					    "created_at" };
+
+	if (strcmp(s->tables[T_OUTBOX], db_text(rows, 0)) != 0 ||
+	    strncasecmp(db_text(rows, 6), "current_timestamp", 17) != 0)
+		return;
+	for (size_t i = 0; i < 2; i++)
+		if (strcasecmp(store_column_name(s, words[i]),
+		    db_text(rows, 1)) == 0)
+			s->stamped[i] = db_text(rows, 2)[0];
+}
+
 /* The needed columns of all tables, one after the other. */
 struct needed {
 	struct {
@@ -285,6 +301,7 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 	mark_extra(s, table, name);
 	store_mark_there(s, table, name);
 	mark_payload(s, rows);
+	mark_stamped(s, rows);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
 	for (enum store_table t = 0; t < NTABLES; t++) {
 		if (strcmp(s->tables[t], table) != 0)
@@ -326,7 +343,8 @@ learn_columns(struct store *s, struct err *e)
 		assert(columns[t][COLUMNS_MAX - 1] == NULL);
 	list_needed(&needed, s);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
-	    "character_set_name, character_maximum_length, data_type "
+	    "character_set_name, character_maximum_length, data_type, "
+	    "column_default "
 	    "FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND table_name IN (");
 	store_put_labels(s, s->tables, NTABLES);
@@ -336,6 +354,7 @@ learn_columns(struct store *s, struct err *e)
 	memset(s->exists, 0, sizeof(s->exists));
 	memset(s->fits, 0, sizeof(s->fits));
 	s->whole_seconds = false;
+	memset(s->stamped, 0, sizeof(s->stamped));
 	memset(s->columns, 0, sizeof(s->columns));
 	store_forget_columns(s);
 	while (db_next(rows))

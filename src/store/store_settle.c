@@ -116,8 +116,9 @@ static int
 write_unsent(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {available_at} = {now}, {claim_token} = NULL");
+	store_sql(s, "UPDATE {outbox} {primary} SET {available_at} = ");
+	store_put_at_once(s);
+	store_put(s, ", {claim_token} = NULL");
 	put_held(s, b, outcome);
 	return store_exec(s, "give back", matched, e);
 }

@@ -45,8 +45,9 @@ put_rows_of_both(struct store *s, const struct batch *done,
 		store_put_item(s, done->msgs[i].sequence);
 	store_put_list(s, set->sequences, set->n);
 	store_putf(s, ") AND {o.published_at} IS NULL "
-	    "AND ({o.claim_token} = '%s' OR ({o.claim_token} IS NULL "
-	    "AND {o.available_at} <= NOW(6)", done->token);
+	    "AND ({o.claim_token} = '%s' OR ({o.claim_token} IS NULL AND ",
+	    done->token);
+	store_put_is_due(s);
 	store_put_is_time(s);
 	store_put_leases_are_mine(s, set->ranges, set->nranges);
 	buf_str(&s->sql, "))");

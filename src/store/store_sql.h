@@ -96,6 +96,23 @@ bool	store_fits(const struct store *, enum store_fit, const char *,
  */
 void	store_put_doubt_ended(struct store *);
 
+/*
+ * Row o, which has no claim, is not put off; and in how many milliseconds it is
+ * due.  A time that the server gave with the INSERT is no wish: such a row is
+ * due although its time lies ahead, as when the clock was put back.
+ */
+void	store_put_is_due(struct store *);
+void	store_put_due_ms(struct store *);
+
+/* Does the server write created_at and available_at with an INSERT? */
+bool	store_stamps_rows(const struct store *);
+
+/*
+ * Append an available_at, of a statement about {outbox} alone, with which a row
+ * is due, now and after the clock was put back.
+ */
+void	store_put_at_once(struct store *);
+
 /* " + INTERVAL ...": so many milliseconds, to add to a time. */
 void	store_put_interval(struct store *, int64_t ms);
 

@@ -460,8 +460,8 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 		buf_str(&s->sql, "), ");
 	}
 	store_put(s, "{published_at} = NULL, {ack_sequence} = NULL, "
-	    "{claim_token} = NULL, "
-	    "{available_at} = {now}");
+	    "{claim_token} = NULL, {available_at} = ");
+	store_put_at_once(s);
 	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
 	    ", {in_doubt_since} = NULL" : "");
 	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?

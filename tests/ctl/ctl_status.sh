@@ -413,6 +413,35 @@ not_an_option partitions list --limit 5
 EOF2
 
 #
+# The clock was put back an hour.  Rows: enqueued, a wish, put off, claimed.
+#
+sql "DELETE FROM outbox;
+    UPDATE outbox_partitions SET updated_at = NOW(6);
+    INSERT INTO outbox (global_sequence, partition_key, attempts, created_at,
+	available_at, claim_token) VALUES
+	(1, 'p01', 0, NOW(6) + INTERVAL 1 HOUR, created_at, NULL),
+	(2, 'p01', 0, NOW(6), NOW(6) + INTERVAL 1 HOUR, NULL),
+	(3, 'p01', 1, NOW(6), NOW(6) + INTERVAL 1 MINUTE, NULL)"
+ctl --json status
+shows '[.problems[].id | select(. == "clock_back")]' '[]' \
+    'rows that are due, or wait by a wish or a delay: no problem'
+sql "INSERT INTO outbox (global_sequence, partition_key, attempts, created_at,
+	available_at, claim_token) VALUES
+	(4, 'p01', 1, NOW(6), NOW(6) + INTERVAL 3 HOUR, NULL),
+	(5, 'p01', 0, NOW(6), NOW(6) + INTERVAL 1 HOUR,
+	'00000000000000aa-1-30000'),
+	(6, 'p01', 0, NOW(6) + INTERVAL 1 HOUR,
+	NOW(6) + INTERVAL 61 MINUTE, NULL);
+    UPDATE outbox_partitions SET updated_at = NOW(6) + INTERVAL 1 HOUR,
+	lease_owner = 'b:01:00000000000000bb',
+	lease_until = NOW(6) + INTERVAL 61 MINUTE WHERE partition_key = 'p01'"
+ctl --json status
+shows '[.clock.rows, .clock.first, .clock.leases]' '[3,4,1]' \
+    'what waits only because the clock was put back is counted'
+shows '.problems[] | select(.id == "clock_back") | .remedy[:25]' \
+    'correct the clock (NTP), ' 'and a problem with its remedy'
+
+#
 # Pillar's tables, and none.
 #
 pillar_tables

@@ -22,7 +22,7 @@ START_TEST(death_meanwhile_halts)
 	add_rows(3, 3, "'p00'");
 	sql("UPDATE outbox SET claim_token = 'x', available_at = NOW(6) + "
 	    "INTERVAL 30 SECOND WHERE global_sequence = 1");
-	story.before = "o.published_at IS NULL, GREATEST";
+	story.before = "o.published_at IS NULL, IF(";
 	story.meanwhile = "START TRANSACTION; DELETE FROM outbox WHERE "
 	    "global_sequence = 1; INSERT INTO outbox_blocked_keys "
 	    "(first_sequence, partition_key, order_key, reason, head_sequence) "

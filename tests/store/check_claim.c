@@ -49,6 +49,57 @@ START_TEST(due_rows_are_claimed)
 }
 END_TEST
 
+/* The clock is put back an hour: what was written before lies ahead. */
+static const struct {
+	const char	*set;
+	unsigned	 claimed;
+} steps[] = {
+	{ "available_at = created_at", 1 },
+	{ "available_at = created_at, attempts = 1", 1 },
+	{ "available_at = created_at + INTERVAL 1 MICROSECOND", 0 },
+	{ "available_at = created_at + INTERVAL 2 SECOND, attempts = 1", 0 },
+	/* An application's own time, and its wish. */
+	{ "created_at = created_at - INTERVAL 1 DAY", 0 },
+	{ "created_at = created_at + INTERVAL 1 DAY", 0 },
+	{ "available_at = NOW(6), created_at = NOW(6) + INTERVAL 1 DAY", 1 },
+	{ "claim_token = '" OTHER_NONCE "-1-30000'", 0 },
+	{ "claim_token = '" MY_NONCE "-9-30000'", 1 },
+};
+
+START_TEST(row_of_a_clock_put_back_is_due)
+{
+	struct waiting_list	w;
+	uint64_t		one = 1;
+
+	own_rows(1);
+	sql("UPDATE outbox SET created_at = NOW(6) + INTERVAL 1 HOUR, "
+	    "available_at = created_at");
+	sql("UPDATE outbox SET %s", steps[_i].set);
+	ck_ok(store_waiting(st, &one, 1, &w, &e));
+	ck_assert_uint_eq(w.items[0].due_ms == 0 || w.items[0].claimed,
+	    steps[_i].claimed || w.items[0].claimed);
+	store_waiting_free(&w);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), steps[_i].claimed);
+}
+END_TEST
+
+/* Then what was given back unsent is due as before. */
+START_TEST(returned_row_of_a_clock_put_back_is_due)
+{
+	struct settled	done = { 0 };
+
+	own_rows(1);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_ok(store_fetch(st, (uint64_t[]){ 1 }, 1, SIZE_MAX, &b, &e));
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.returned, 1);
+	sql("UPDATE outbox SET created_at = created_at + INTERVAL 1 HOUR, "
+	    "available_at = available_at + INTERVAL 1 HOUR");
+	batch_free(&b);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+}
+END_TEST
+
 /* What must have happened to the lease for the claim to find nothing. */
 static const struct {
 	const char	*to;		/* NULL: no row any more */
@@ -389,6 +440,9 @@ add_claims(Suite *s, const struct kind *k)
 	TCase	*tc = add_case(s, "claim", k, k->start, claim_begin, claim_end);
 
 	tcase_add_test(tc, due_rows_are_claimed);
+	tcase_add_loop_test(tc, row_of_a_clock_put_back_is_due, 0,
+	    NROWS(steps));
+	tcase_add_test(tc, returned_row_of_a_clock_put_back_is_due);
 	tcase_add_loop_test(tc, claim_is_fenced, 0, 2 * NROWS(fences));
 	tcase_add_test(tc, explained_is_not_done);
 	tcase_add_test(tc, only_named_partitions_are_claimed);

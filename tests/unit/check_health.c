@@ -187,6 +187,10 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
 	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
 	  "or this account may not see it: c: outboxctl setup --no-event" },
+	{ "{" ALIVE "\"this_host\": {}, \"clock\": {\"rows\": 2, \"first\": "
+	  "7, \"ahead_ms\": 3600000, \"leases\": 1}}", "clock_back ", 1,
+	  "written before: 2, for up to 1 h; leases: 1: correct the clock "
+	  "(NTP), or wait; outboxctl messages retry 7 " },
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 3}}",
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "

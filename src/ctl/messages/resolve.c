@@ -54,8 +54,9 @@ set_unsent(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 
 	store_sql(s, "UPDATE {outbox} {primary} SET {in_doubt_since} = ");
 	store_put_doubt_ended(s);
-	store_put(s, ", {claim_token} = NULL, {available_at} = {now} "
-	    "WHERE {published_at} IS NULL AND {global_sequence}");
+	store_put(s, ", {claim_token} = NULL, {available_at} = ");
+	store_put_at_once(s);
+	store_put(s, " WHERE {published_at} IS NULL AND {global_sequence}");
 	filter_put_rows(s, list, n);
 	return store_exec(s, "resolve", changed, e);
 }

@@ -18,6 +18,12 @@ int	 state_put_counts(struct ctl *, json_t *state, struct err *);
  */
 int	 state_put_outboxes(struct ctl *, json_t *state, struct err *);
 
+/*
+ * clock.c: put "clock": rows and leases with moments that lie ahead because the
+ * clock of the database was put back; null if that is not known.
+ */
+int	 state_put_clock(struct ctl *, json_t *state, struct err *);
+
 /* missing.c: put "missing", {"table", "cost"} for each table that is gone. */
 int	 state_put_missing(struct ctl *, json_t *state, struct err *);
 

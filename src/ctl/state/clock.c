@@ -1,0 +1,77 @@
+/*
+ * clock.c - what waits only because the clock of the database was put back
+ *
+ * Moments in its tables are its own.  One that lies ahead, and that no wish or
+ * delay can have made, was written before.
+ */
+
+#include "ctl/state/state_impl.h"
+
+#include "store/store_sql.h"
+
+/* The waiting rows that are looked at, the first ones. */
+#define ROWS_MAX	1000
+
+/* Clocks of a cluster's nodes differ by less. */
+#define AHEAD		"NOW(6) + INTERVAL 5 SECOND"
+
+/*
+ * Rows that are made later than now and put off since, that are claimed for
+ * longer than a claim lasts, or that wait for longer than any try is put off.
+ */
+static void
+put_ahead(struct ctl *c)
+{
+	struct store	*s = c->store;
+
+	store_sql(s, "SELECT COUNT(*), COALESCE(MIN(r.n), 0), COALESCE(MAX("
+	    "TIMESTAMPDIFF(MICROSECOND, NOW(6), r.upto)), 0) DIV 1000 FROM "
+	    "(SELECT {o.global_sequence} AS n, {o.available_at} AS upto, "
+	    "{o.available_at} > NOW(6) AND NOT ({o.claim_token} IS NULL AND ");
+	store_put_is_due(s);
+	store_put(s, ") AS waits, ");
+	store_put(s, store_stamps_rows(s) ? "{o.created_at}" : "NULL");
+	store_putf(s, " AS made, {o.claim_token} AS token, {o.attempts} AS "
+	    "tried FROM {outbox} AS o {index} WHERE {o.published_at} IS NULL "
+	    "LIMIT %d) AS r WHERE r.waits AND (r.made > " AHEAD " OR "
+	    "(r.token IS NOT NULL AND r.upto > " AHEAD " + INTERVAL 1000 * "
+	    "IF(CONVERT(r.token USING utf8mb4) REGEXP ", ROWS_MAX);
+	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
+	store_putf(s, "SUBSTRING_INDEX(r.token, '-', -1), %lld) MICROSECOND) "
+	    "OR (r.token IS NULL AND r.tried > 0 AND r.upto > " AHEAD,
+	    (long long)c->conf->worker.claim_ttl);
+	store_put_interval(s, 2 * c->conf->retry.max_backoff);
+	store_put(s, "))");
+}
+
+static int
+count_leases(struct ctl *c, uint64_t *n, struct err *e)
+{
+	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE "
+	    "lease_owner <> '" STORE_PAUSED "' AND lease_until > NOW(6) AND "
+	    "updated_at > " AHEAD);
+	return store_query_number(c->store, "clock", n, e);
+}
+
+int
+state_put_clock(struct ctl *c, json_t *state, struct err *e)
+{
+	struct db_rows	*rows;
+	uint64_t	 leases;
+
+	if (store_index(c->store) != INDEX_BY_TIME)
+		return json_object_set_new(state, "clock", json_null());
+	if (count_leases(c, &leases, e) < 0)
+		return -1;
+	put_ahead(c);
+	if ((rows = store_query(c->store, "clock", e)) == NULL)
+		return -1;
+	db_next(rows);
+	json_object_set_new(state, "clock", json_pack("{s:I, s:I, s:I, s:I}",
+	    "rows", (json_int_t)db_u64(rows, 0),
+	    "first", (json_int_t)db_u64(rows, 1),
+	    "ahead_ms", (json_int_t)db_u64(rows, 2),
+	    "leases", (json_int_t)leases));
+	db_rows_free(rows);
+	return 0;
+}
