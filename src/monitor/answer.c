@@ -83,9 +83,12 @@ void
 answer_question(struct request *r, unsigned status)
 {
 	struct question	*q = r->question;
+	struct monitor	*m = r->monitor;
 
+	/* What was changed must be told. */
 	if (q->text == NULL)
-		q->text = shared_text_json(&r->monitor->texts, q->result);
+		q->text = shared_text_json(q->kind == QUESTION_ACTION ?
+		    &m->action_texts : &m->texts, q->result);
 	answer_shared(r, status, "application/json", q->text == NULL ? NULL :
 	    shared_text_hold(q->text));
 }

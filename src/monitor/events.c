@@ -143,6 +143,15 @@ resume(struct stream *s)
 	}
 }
 
+/* Its client sees the end of the connection. */
+static void
+give_way(struct stream *s)
+{
+	s->gives_way = true;
+	clients_cut(s->client);
+	resume(s);
+}
+
 /* The longest one without the token that may have to give way, or NULL. */
 static struct stream *
 oldest_of(const struct monitor *m, int64_t begun_before)
@@ -177,9 +186,7 @@ make_room(struct monitor *m, bool has_token)
 	oldest = oldest_of(m, has_token ? m->now : m->now - EVENTS_TURN_MS);
 	if (oldest == NULL)
 		return false;
-	oldest->gives_way = true;
-	clients_cut(oldest->client);
-	resume(oldest);
+	give_way(oldest);
 	return true;
 }
 
@@ -249,6 +256,14 @@ events_turn(struct monitor *m)
 		if (is_due(s))
 			resume(s);
 	return m->now + QUESTION_FRESH_MS;
+}
+
+void
+events_revoke(struct monitor *m)
+{
+	for (struct stream *s = m->streams; s != NULL; s = s->next)
+		if (s->has_token && !s->gives_way)
+			give_way(s);
 }
 
 void

@@ -33,7 +33,7 @@ struct monitor {
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
 	bool			  is_full;	/* no client is let in */
-	struct texts		  texts, state_texts;
+	struct texts		  texts, state_texts, action_texts;
 	struct questions	  questions;
 	struct request		 *waiting;	/* for outboxctl */
 	struct stream		 *streams;	/* of events */
@@ -84,6 +84,9 @@ int64_t	events_turn(struct monitor *);
 
 /* The client reads none any more. */
 void	events_forget(struct monitor *, const struct client *);
+
+/* The token is another one now: end those of the former. */
+void	events_revoke(struct monitor *);
 
 /* End all of them, so that no client takes it for an error; blocks shortly. */
 void	events_end(struct monitor *);

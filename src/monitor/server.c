@@ -230,6 +230,7 @@ server_start(struct monitor *m, struct err *e)
 {
 	m->texts.max = TEXTS_MAX;
 	m->state_texts.max = STATE_TEXTS_MAX;
+	m->action_texts.max = SIZE_MAX;
 	m->http = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
 	    on_request, m,

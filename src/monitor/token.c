@@ -42,13 +42,16 @@ read_token(const struct conf *conf, struct err *e)
 bool
 token_read(struct monitor *m)
 {
-	struct err	e = { 0 };
-	bool		changed;
+	char		*old = m->token;
+	struct err	 e = { 0 };
+	bool		 changed;
 
 	if (m->a->conf->monitor.token_file[0] == '\0')
 		return false;
-	secret_free(m->token);
 	m->token = read_token(m->a->conf, &e);
+	if (old != NULL && (m->token == NULL || !secret_is(old, m->token)))
+		events_revoke(m);
+	secret_free(old);
 	changed = strcmp(e.text, m->bad_token.text) != 0;
 	m->bad_token = e;
 	return changed;

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "monitor/monitor_impl.h"
@@ -229,6 +230,10 @@ END_TEST
  */
 
 #define LARGE	8000000		/* bytes of a message */
+#define TOKEN	"Authorization: Bearer 0123456789abcdef\r\n"
+#define POST_PAUSE	"POST /api/actions/pause HTTP/1.1\r\nHost: x\r\n" \
+		TOKEN "Content-Type: application/json\r\n" \
+		"Content-Length: 13\r\n\r\n{\"all\": true}"
 
 static int	readers[CLIENTS_MAX];
 static size_t	nreaders;
@@ -352,6 +357,10 @@ START_TEST(answers_have_a_bound)
 	ck_assert_uint_le(m.texts.bytes, TEXTS_MAX);
 	holds(hear(readers[fit], &open), "Retry-After: 5");
 	ck_assert(has_said(ask_for("/api/session", ""), "200"));
+	/* What was changed is told. */
+	send_text(readers[nreaders++] = join(), POST_PAUSE);
+	answer_questions();
+	ck_assert(has_said(readers[nreaders - 1], "200"));
 	/* Who has had the time to read it, makes room. */
 	m.now += CLIENT_PRESSED_MS;
 	ask_for_message(98);
@@ -386,8 +395,6 @@ END_TEST
 /*
  * Streams of events
  */
-
-#define TOKEN	"Authorization: Bearer 0123456789abcdef\r\n"
 
 static size_t
 count_streams(size_t n, const char *headers)
@@ -439,6 +446,36 @@ START_TEST(stream_gives_way)
 }
 END_TEST
 
+/* A token that was replaced is of no use, for what was begun with it, too. */
+START_TEST(stream_ends_with_its_token)
+{
+	static char	nobody[] = "";
+	struct path	file = in_dir("token");
+	bool		open;
+
+	begin_server();
+	conf.mysql.operator.user = nobody;
+	conf.monitor.token_file = file.text;
+	m.token = NULL;
+	write_file(file.text, "0123456789abcdef", 16);
+	ck_assert_int_eq(chmod(file.text, 0600), 0);
+	token_read(&m);
+	ck_assert_uint_eq(count_streams(1, TOKEN), 1);
+	ck_assert_uint_eq(count_streams(1, ""), 1);
+	token_read(&m);
+	hear(readers[0], &open);
+	ck_assert(open);
+	write_file(file.text, "another-token-of-today", 22);
+	token_read(&m);
+	hear(readers[0], &open);
+	ck_assert(!open);
+	hear(readers[1], &open);
+	ck_assert(open);
+	end_readers();
+	end_server();
+}
+END_TEST
+
 void
 add_requests(Suite *s)
 {
@@ -453,4 +490,5 @@ add_requests(Suite *s)
 	tcase_add_test(tc, kept_answers_have_a_bound);
 	tcase_add_test(tc, token_has_its_streams);
 	tcase_add_test(tc, stream_gives_way);
+	tcase_add_test(tc, stream_ends_with_its_token);
 }
