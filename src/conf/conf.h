@@ -102,6 +102,12 @@ struct conf_signing_key {
 	char		*id, *file;
 };
 
+/* An item of http.headers: a value, or the file whose first line it is. */
+struct conf_header {
+	unsigned	 line;
+	char		*name, *value, *file;
+};
+
 /* All durations are milliseconds. */
 struct conf {
 	struct {
@@ -205,7 +211,7 @@ struct conf {
 		char		*path;		/* template */
 		int64_t		 concurrency;
 		struct conf_records signing_keys; /* conf_signing_key */
-		struct conf_map	 headers;
+		struct conf_records headers;	/* conf_header */
 		struct conf_list metadata_headers; /* names kept as they are */
 		char		*token_file, *token_env;
 		bool		 follow_redirects;
@@ -263,10 +269,14 @@ struct conf_key {
 					   values of CONF_MAP */
 	int		(*check_name)(const char *, struct err *);
 					/* names of CONF_MAP */
-	bool		 fold_names;	/* they do not differ in case only */
 	const struct conf_key *fields;	/* CONF_RECORDS; the first one is a
 					   string that differs in each */
 	size_t		 nfields, record_size, max_records;
+	bool		 pairs;		/* a mapping will do: of the first field
+					   to the second */
+	bool		 fold_names;	/* first field: case does not count */
+	bool		(*hides)(const void *record);
+					/* field: is its value a secret there? */
 	bool		 inherits;	/* field: empty is CONF_INHERIT */
 	bool		 restart;	/* a reload cannot change it */
 	bool		 required;	/* string or list: must not be empty;
@@ -312,12 +322,23 @@ int		 conf_check_nats_secret(const struct conf *, struct err *);
 /* The same of the token, keys and certificates of http, if it is in use. */
 int		 conf_check_http_secrets(const struct conf *, struct err *);
 
+/*
+ * The token of http, "" for none, and the value of a header: what a request can
+ * have as a header.  NULL: see err.  Free them: secret_free().
+ */
+char		*conf_http_token(const struct conf *, struct err *);
+char		*conf_http_header(const struct conf_header *, struct err *);
+
 /* The token of monitor.token_file; NULL: see err.  Free it: secret_free(). */
 #define CONF_TOKEN_MIN	16	/* characters */
 char		*conf_monitor_token(const struct conf *, struct err *);
 int		 conf_check_monitor_token(const struct conf *, struct err *);
 
-/* Write the effective configuration as YAML that conf_load reads back. */
+/*
+ * Write the effective configuration as YAML that conf_load reads back, but for
+ * secrets: in their place stands CONF_HIDDEN, which it refuses.
+ */
+#define CONF_HIDDEN	"(hidden)"
 void		 conf_dump(const struct conf *, FILE *);
 
 /*
@@ -345,6 +366,12 @@ const char	*conf_changed_restart(const struct conf *, const struct conf *,
  * or map, or one that is inherited.
  */
 bool		 conf_is_empty(const void *base, const struct conf_key *);
+
+/* Is the field of this record a secret, which nothing may show? */
+bool		 conf_is_hidden(const void *record, const struct conf_key *);
+
+/* Does the header hold a secret: by its file, or as its name says? */
+bool		 conf_header_is_secret(const struct conf_header *);
 
 /* The table of keys; sets *n to its length. */
 const struct conf_key *conf_keys(size_t *n);

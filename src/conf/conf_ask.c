@@ -196,3 +196,15 @@ conf_wants_retention(const struct conf *c)
 {
 	return c->retention.days > 0 || c->retention.dead_days > 0;
 }
+
+bool
+conf_header_is_secret(const struct conf_header *h)
+{
+	static const char *const	words[] = { "auth", "cookie", "credential",
+		"key", "passw", "secret", "session", "signature", "token" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(h->name, words[i]) != NULL)
+			return true;
+	return h->file[0] != '\0';
+}

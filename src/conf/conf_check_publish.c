@@ -165,6 +165,20 @@ check_without_nats(const struct conf_draft *d, struct err *e)
 }
 
 static int
+check_headers(const struct conf_draft *d, struct err *e)
+{
+	const struct conf_header	*h = d->conf->http.headers.items;
+
+	for (size_t i = 0; i < d->conf->http.headers.n; i++, h++) {
+		if ((h->value[0] == '\0') != (h->file[0] == '\0'))
+			continue;
+		err_set(e, "%s: needs a value or a file, one of them", h->name);
+		return conf_in(d, h->line, "http.headers", e);
+	}
+	return 0;
+}
+
+static int
 check_drivers(const struct conf_draft *d, struct err *e)
 {
 	const struct conf	*c = d->conf;
@@ -197,6 +211,7 @@ int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
 	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
-	    conf_check_types(d, e) < 0 || check_drivers(d, e) < 0 ? -1 :
+	    conf_check_types(d, e) < 0 || check_headers(d, e) < 0 ||
+	    check_drivers(d, e) < 0 ? -1 :
 	    check_without_nats(d, e);
 }

@@ -47,6 +47,12 @@ conf_is_empty(const void *base, const struct conf_key *k)
 	}
 }
 
+bool
+conf_is_hidden(const void *record, const struct conf_key *field)
+{
+	return field->hides != NULL && field->hides(record);
+}
+
 static void
 clear_string(void *at)
 {

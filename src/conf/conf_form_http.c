@@ -8,10 +8,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include <bsd/string.h>
+
 #define DIGITS	"0123456789"
 #define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #define URL_PATH_MAX	255
+#define HEADER_MAX	255	/* of a name */
 #define KEY_ID_MAX	32
 
 /* The rest of a text after "scheme://"; NULL: it has another start. */
@@ -120,6 +123,8 @@ conf_form_header(const char *text, struct err *e)
 
 	if (text[strspn(text, LETTERS DIGITS "!#$%&'*+-.^_`|~")] != '\0')
 		return err_set(e, "is not the name of an HTTP header");
+	if (strlen(text) > HEADER_MAX)
+		return err_set(e, "is longer than %d bytes", HEADER_MAX);
 	if (strcasecmp(text, "Authorization") == 0)
 		return err_set(e, "is a secret: use http.token_file or "
 		    "http.token_env");
@@ -135,17 +140,25 @@ int
 conf_form_metadata_header(const char *text, struct err *e)
 {
 	static const char *const	wire[] = { "Accept-Encoding", "Cookie",
-		"Expect", "Keep-Alive", "TE", "Trailer", "Upgrade" };
+		"Expect", "Keep-Alive", "Proxy", "TE", "Trailer", "Upgrade" };
 	static const char *const	families[] = { "Nats-", "Outbox-",
 		"Proxy-" };
+	char				name[HEADER_MAX + 1];
 
 	if (conf_form_header(text, e) < 0)
 		return -1;
+	/* CGI and its kin make an underscore and a hyphen the same. */
+	strlcpy(name, text, sizeof(name));
+	for (char *p = name; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	if (conf_form_header(name, e) < 0)
+		return -1;
 	for (size_t i = 0; i < sizeof(wire) / sizeof(wire[0]); i++)
-		if (strcasecmp(text, wire[i]) == 0)
+		if (strcasecmp(name, wire[i]) == 0)
 			return err_set(e, "is not for rows to set");
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (strncasecmp(text, families[i], strlen(families[i])) == 0)
+		if (strncasecmp(name, families[i], strlen(families[i])) == 0)
 			return err_set(e, "is not for rows to set, as all %s*",
 			    families[i]);
 	return 0;
@@ -153,6 +166,15 @@ conf_form_metadata_header(const char *text, struct err *e)
 
 int
 conf_form_header_value(const char *text, struct err *e)
+{
+	if (strcmp(text, CONF_HIDDEN) == 0)
+		return err_set(e, "is what a dump shows in place of a secret: "
+		    "name a file that has it");
+	return conf_form_line(text, e);
+}
+
+int
+conf_form_line(const char *text, struct err *e)
 {
 	for (; *text != '\0'; text++)
 		if (((unsigned char)*text < ' ' && *text != '\t') ||

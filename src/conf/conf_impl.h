@@ -108,6 +108,10 @@ int		 conf_map_add(struct conf *, const struct conf_key *,
 /* A record without values, at the end; NULL: there are too many, see err. */
 void		*conf_record_add(struct conf *, const struct conf_key *,
 		    unsigned line, struct err *);
+/* A record of .pairs, from a pair of a mapping. */
+int		 conf_record_add_pair(struct conf *, const struct conf_key *,
+		    const char *name, const char *value, unsigned line,
+		    struct err *);
 /* All of the last record's fields are read: is it whole, and its name new? */
 int		 conf_record_check(const struct conf *, const struct conf_key *,
 		    struct err *);
@@ -166,6 +170,7 @@ int		 conf_form_key_id(const char *, struct err *);
 int		 conf_form_header(const char *, struct err *);
 int		 conf_form_metadata_header(const char *, struct err *);
 int		 conf_form_header_value(const char *, struct err *);
+int		 conf_form_line(const char *, struct err *);
 int		 conf_form_proxy(const char *, struct err *);
 
 /* conf_form_route.c */

@@ -101,6 +101,27 @@ static const struct conf_key signing_key_fields[] = {
 	  .help = "file whose first line is the key" },
 };
 
+static bool
+hides_header(const void *record)
+{
+	return conf_header_is_secret(record);
+}
+
+static const struct conf_key header_fields[] = {
+	{ .name = "name", .type = CONF_STRING,
+	  .at = offsetof(struct conf_header, name),
+	  .check = conf_form_header, .required = true,
+	  .help = "name of the header" },
+	{ .name = "value", .type = CONF_STRING,
+	  .at = offsetof(struct conf_header, value),
+	  .check = conf_form_header_value, .hides = hides_header,
+	  .help = "its value" },
+	{ .name = "file", .type = CONF_STRING,
+	  .at = offsetof(struct conf_header, file),
+	  .check = conf_form_path,
+	  .help = "or the file whose first line is the value, a secret" },
+};
+
 static const struct conf_key keys[] = {
 	{ .name = "master.workers", .type = CONF_INT,
 	  .at = AT(master.workers), .dflt = "4",
@@ -426,10 +447,10 @@ static const struct conf_key keys[] = {
 	  .at = AT(http.signing_keys), .dflt = "",
 	  FIELDS(signing_key_fields, conf_signing_key), .max_records = 8,
 	  .help = "keys that sign requests; empty: none is signed" },
-	{ .name = "http.headers", .type = CONF_MAP,
+	{ .name = "http.headers", .type = CONF_RECORDS,
 	  .at = AT(http.headers), .dflt = "",
-	  .check = conf_form_header_value,
-	  .check_name = conf_form_header, .fold_names = true,
+	  FIELDS(header_fields, conf_header), .max_records = 256,
+	  .pairs = true, .fold_names = true,
 	  .help = "headers of each request" },
 	{ .name = "http.metadata_headers", .type = CONF_LIST,
 	  .at = AT(http.metadata_headers), .dflt = "",

@@ -26,8 +26,7 @@ check_name(const struct conf_map *map, const struct conf_key *k,
 	if (strlen(name) > NAME_MAX_BYTES)
 		return err_set(e, "is longer than %d bytes", NAME_MAX_BYTES);
 	for (size_t i = 0; i < map->n; i++)
-		if ((k->fold_names ? strcasecmp : strcmp)(map->items[i].name,
-		    name) == 0)
+		if (strcmp(map->items[i].name, name) == 0)
 			return err_set(e, "is already set on line %u",
 			    map->items[i].line);
 	return k->check_name != NULL ? k->check_name(name, e) : 0;
@@ -127,7 +126,8 @@ conf_record_check(const struct conf *c, const struct conf_key *k,
 		unsigned	line;
 
 		memcpy(&line, conf_record(r, k, i), sizeof(line));
-		if (strcmp(record_name(r, k, i), name) == 0)
+		if ((k->fold_names ? strcasecmp : strcmp)(record_name(r, k, i),
+		    name) == 0)
 			return err_set(e, "%s is already the %s of the item "
 			    "on line %u", name, k->fields[0].name, line);
 	}
@@ -152,4 +152,20 @@ conf_record_field(const struct conf_key *k, const char *name, struct err *e)
 	else
 		err_set(e, "%s is not a field", conf_show(name).text);
 	return NULL;
+}
+
+int
+conf_record_add_pair(struct conf *c, const struct conf_key *k,
+    const char *name, const char *value, unsigned line, struct err *e)
+{
+	void	*record = conf_record_add(c, k, line, e);
+
+	if (record == NULL)
+		return -1;
+	if (conf_set(record, &k->fields[0], name, false, e) < 0 ||
+	    check_value(&k->fields[1], value, e) < 0 ||
+	    conf_set(record, &k->fields[1], value, false, e) < 0 ||
+	    conf_record_check(c, k, e) < 0)
+		return err_in(e, "%s", conf_show(name).text);
+	return 0;
 }

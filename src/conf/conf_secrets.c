@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "util/secret.h"
+#include "util/xalloc.h"
 
 static int
 blame(const struct conf *c, const char *key, struct err *e)
@@ -87,16 +88,69 @@ check_signing_keys(const struct conf *c, struct err *e)
 	return 0;
 }
 
+/* A line break in it would begin another header. */
+static char *
+read_line(const char *file, const char *env, struct err *e)
+{
+	char	*line = secret_read(file, env, e);
+
+	if (line == NULL || conf_form_line(line, e) == 0)
+		return line;
+	err_in(e, "%s", file[0] != '\0' ? file : env);
+	secret_free(line);
+	return NULL;
+}
+
+char *
+conf_http_token(const struct conf *c, struct err *e)
+{
+	return read_line(c->http.token_file, c->http.token_env, e);
+}
+
+char *
+conf_http_header(const struct conf_header *h, struct err *e)
+{
+	char	*value = h->file[0] == '\0' ? xstrdup(h->value) :
+		    read_line(h->file, "", e);
+
+	if (value == NULL)
+		err_in(e, "http.headers: %s", h->name);
+	return value;
+}
+
+static int
+check_http_token(const struct conf *c, struct err *e)
+{
+	char	*token = conf_http_token(c, e);
+
+	secret_free(token);
+	return token != NULL ? 0 : blame(c, c->http.token_file[0] != '\0' ?
+	    "http.token_file" : "http.token_env", e);
+}
+
+static int
+check_headers(const struct conf *c, struct err *e)
+{
+	const struct conf_header	*h = c->http.headers.items;
+
+	for (size_t i = 0; i < c->http.headers.n; i++, h++) {
+		char	*value = conf_http_header(h, e);
+
+		secret_free(value);
+		if (value == NULL)
+			return err_in(e, "%s: line %u", c->path, h->line);
+	}
+	return 0;
+}
+
 int
 conf_check_http_secrets(const struct conf *c, struct err *e)
 {
 	if (!conf_uses_driver(c, DRIVER_HTTP))
 		return 0;
-	if (check_file(c, "http.tls.key", c->http.tls.key, e) < 0 ||
-	    check_signing_keys(c, e) < 0)
-		return -1;
-	return check_secret(c, "http.token_file", c->http.token_file,
-	    "http.token_env", c->http.token_env, e);
+	return check_file(c, "http.tls.key", c->http.tls.key, e) < 0 ||
+	    check_signing_keys(c, e) < 0 || check_headers(c, e) < 0 ? -1 :
+	    check_http_token(c, e);
 }
 
 char *

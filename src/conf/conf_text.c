@@ -141,7 +141,8 @@ conf_wanted(const struct conf_key *k)
 	case CONF_MAP:
 		return phrase("a mapping of names to texts");
 	case CONF_RECORDS:
-		return phrase("a list of mappings");
+		return phrase(k->pairs ? "a mapping of names to texts, or a "
+		    "list of mappings" : "a list of mappings");
 	case CONF_ENUM:
 		break;
 	}
@@ -226,7 +227,10 @@ write_records(FILE *f, const struct conf_records *records,
 			if (conf_is_empty(record, &k->fields[j]))
 				continue;
 			fprintf(f, "%s%s: ", comma, k->fields[j].name);
-			write_value(f, record, &k->fields[j]);
+			if (conf_is_hidden(record, &k->fields[j]))
+				write_string(f, CONF_HIDDEN);
+			else
+				write_value(f, record, &k->fields[j]);
 			comma = ", ";
 		}
 		fputc('}', f);

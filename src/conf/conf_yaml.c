@@ -240,7 +240,8 @@ walk_pair(struct walk *w, const struct conf_key *k)
 		rc = err_set(w->err, "%s: expected a text, found %s",
 		    conf_show(name).text, structure(w));
 	else
-		rc = conf_map_add(w->draft->conf, k, name,
+		rc = (k->pairs ? conf_record_add_pair : conf_map_add)(
+		    w->draft->conf, k, name,
 		    is_null(w) ? "" : scalar_text(w), line, w->err);
 	free(name);
 	return rc < 0 ? fail_at(w, line, k->name) : 0;
@@ -338,7 +339,7 @@ walk_nested(struct walk *w, const struct conf_key *k, unsigned line)
 
 	if (is_nothing(w))
 		return 0;
-	if (k->type == CONF_MAP &&
+	if ((k->type == CONF_MAP || k->pairs) &&
 	    w->event.type == YAML_MAPPING_START_EVENT)
 		return walk_map(w, k);
 	if (k->type == CONF_RECORDS &&

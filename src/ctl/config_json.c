@@ -53,6 +53,8 @@ records_json(const struct conf_records *records, const struct conf_key *k)
 		for (size_t j = 0; j < k->nfields; j++)
 			if (!conf_is_empty(record, &k->fields[j]))
 				json_object_set_new(o, k->fields[j].name,
+				    conf_is_hidden(record, &k->fields[j]) ?
+				    json_string(CONF_HIDDEN) :
 				    value_json(record, &k->fields[j]));
 		json_array_append_new(a, o);
 	}

@@ -7,6 +7,7 @@
 
 #include "http/http_impl.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -54,13 +55,22 @@ is_plain(const struct http *h, const char *name)
 	return false;
 }
 
+/* CGI makes X_Team and X-Team the same. */
+static bool
+is_same_name(const char *a, const char *b)
+{
+	for (; *a != '\0' && *b != '\0'; a++, b++)
+		if (tolower((unsigned char)(*a == '_' ? '-' : *a)) !=
+		    tolower((unsigned char)(*b == '_' ? '-' : *b)))
+			return false;
+	return *a == *b;
+}
+
 static bool
 is_fixed(const struct http *h, const char *name)
 {
-	const struct conf_map	*m = &h->conf->http.headers;
-
-	for (size_t i = 0; i < m->n; i++)
-		if (strcasecmp(m->items[i].name, name) == 0)
+	for (size_t i = 0; i < h->nfixed; i++)
+		if (is_same_name(h->fixed[i].name, name))
 			return true;
 	return false;
 }
@@ -73,6 +83,24 @@ is_clean(const char *value)
 		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
 			return false;
 	return true;
+}
+
+static bool
+is_named(const char *line, const char *name)
+{
+	size_t	n = strlen(name);
+
+	return strncasecmp(line, name, n) == 0 && line[n] == ':';
+}
+
+/* Names of metadata may differ in case only; what is sent twice is not read. */
+static bool
+is_there(const struct request *r, const char *name)
+{
+	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
+		if (is_named(s->data, name))
+			return true;
+	return false;
 }
 
 /* Returns whether there is a Content-Type among them. */
@@ -93,7 +121,7 @@ add_those_of_the_row(struct request *r, const struct envelope *v)
 			continue;
 		else if (!is_plain(r->http, name))
 			add_prefixed(r, "Outbox-Meta-", name, value);
-		else if (!is_fixed(r->http, name)) {
+		else if (!is_fixed(r->http, name) && !is_there(r, name)) {
 			add(r, name, value);
 			typed = typed || strcasecmp(name, "Content-Type") == 0;
 		}
@@ -129,17 +157,17 @@ add_token(struct request *r)
 void
 http_headers_make(struct request *r, const struct envelope *v, int64_t now)
 {
-	const struct conf_map	*fixed = &r->http->conf->http.headers;
+	const struct http	*h = r->http;
 
 	curl_slist_free_all(r->headers);
 	r->headers = NULL;
 	if (!add_those_of_the_row(r, v))
 		add(r, "Content-Type", "application/octet-stream");
-	for (size_t i = 0; i < fixed->n; i++)
-		add(r, fixed->items[i].name, fixed->items[i].value);
-	if (r->http->token[0] != '\0')
+	for (size_t i = 0; i < h->nfixed; i++)
+		add(r, h->fixed[i].name, h->fixed[i].value);
+	if (h->token[0] != '\0')
 		add_token(r);
-	if (r->http->nkeys > 0)
+	if (h->nkeys > 0)
 		add_signature(r, now);
 	/* Not to wait for leave to send a long body. */
 	r->headers = curl_slist_append(r->headers, "Expect:");
@@ -148,16 +176,11 @@ http_headers_make(struct request *r, const struct envelope *v, int64_t now)
 static bool
 is_secret(const struct http *h, const char *line)
 {
-	size_t	n = strcspn(line, ":");
-	char	name[128];
-
-	if (n >= sizeof(name))
-		return false;
-	memcpy(name, line, n);
-	name[n] = '\0';
-	return strcasecmp(name, "Authorization") == 0 ||
-	    strcasecmp(name, "X-Timestamp") == 0 ||
-	    strcasecmp(name, "X-Signature") == 0 || is_fixed(h, name);
+	for (size_t i = 0; i < h->nfixed; i++)
+		if (is_named(line, h->fixed[i].name))
+			return true;
+	return is_named(line, "Authorization") ||
+	    is_named(line, "X-Timestamp") || is_named(line, "X-Signature");
 }
 
 void

@@ -5,7 +5,7 @@
  *
  * http_verdict.c	what an answer, or its failure, means
  * http_private.c	addresses that are refused
- * http_secrets.c	token and signing keys
+ * http_secrets.c	token, signing keys, and headers of each request
  * http_headers.c	the headers of a request
  * http_request.c	one request: its start and its end
  * http_loop.c		all requests: sockets and time
@@ -32,6 +32,11 @@
 struct signing_key {
 	const char	*id;
 	char		*secret;
+};
+
+struct fixed_header {
+	const char	*name;
+	char		*value;		/* may be a secret */
 };
 
 struct http;
@@ -65,6 +70,8 @@ struct http {
 	char			*token;
 	struct signing_key	*keys;
 	size_t			 nkeys;
+	struct fixed_header	*fixed;		/* of each request */
+	size_t			 nfixed;
 	struct request		**requests;	/* all that were ever made */
 	size_t			 nrequests;
 	struct request		*free;

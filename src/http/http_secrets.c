@@ -1,4 +1,7 @@
-/* http_secrets.c - the bearer token and the keys that sign requests */
+/*
+ * http_secrets.c - the bearer token, the keys that sign requests, and the
+ * headers of each request, which may be secrets
+ */
 
 #include "http/http_impl.h"
 
@@ -21,6 +24,11 @@ http_secrets_forget(struct http *h)
 	free(h->keys);
 	h->keys = NULL;
 	h->nkeys = 0;
+	for (size_t i = 0; i < h->nfixed; i++)
+		secret_free(h->fixed[i].value);
+	free(h->fixed);
+	h->fixed = NULL;
+	h->nfixed = 0;
 }
 
 static int
@@ -40,15 +48,30 @@ read_keys(struct http *h, struct err *e)
 	return 0;
 }
 
+static int
+read_headers(struct http *h, struct err *e)
+{
+	const struct conf_header	*c = h->conf->http.headers.items;
+	size_t				 n = h->conf->http.headers.n;
+
+	h->fixed = xcalloc(n + 1, sizeof(*h->fixed));
+	for (; h->nfixed < n; h->nfixed++, c++) {
+		char *value = conf_http_header(c, e);
+
+		if (value == NULL)
+			return -1;
+		h->fixed[h->nfixed] = (struct fixed_header){ c->name, value };
+	}
+	return 0;
+}
+
 int
 http_secrets_read(struct http *h, struct err *e)
 {
 	http_secrets_forget(h);
-	h->token = secret_read(h->conf->http.token_file,
-	    h->conf->http.token_env, e);
-	if (h->token == NULL)
+	if ((h->token = conf_http_token(h->conf, e)) == NULL)
 		return err_in(e, "http token");
-	return read_keys(h, e);
+	return read_keys(h, e) < 0 ? -1 : read_headers(h, e);
 }
 
 static void

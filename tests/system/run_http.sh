@@ -185,7 +185,25 @@ is "$(header_of Outbox-Meta-X-Forwarded-For)|$(header_of \
 is "$(header_of X-Tenant)|$(header_of traceparent)|$(header_of Baggage)" \
     'acme|00-1|a=1' 'http.metadata_headers, and headers of tracing'
 
+METADATA="'{\"Content-Type\": \"text/a\", \"content-type\": \"text/b\",
+    \"X-Tenant\": \"a\", \"x-tenant\": \"b\", \"X-TEAM\": \"c\",
+    \"Proxy\": \"http://evil\", \"ce-a\": \"1\", \"CE-A\": \"2\"}'" \
+    once 'metadata_headers: [X-Tenant, x-team], headers: {X_Team: shop}'
+is "$(grep -ciE '^(content-type|x-tenant|x.team|proxy|ce-a):' "$RDIR/last")" 4 \
+    'metadata sets no header twice, in whatever case'
+
 keep_secret "$DIR/token" sesame
+keep_secret "$DIR/api" open-sesame
+once "headers: [{name: X-Team, value: shop}, {name: X-Api, file: $DIR/api}]"
+is "$(header_of X-Team)|$(header_of X-Api)" 'shop|open-sesame' \
+    'http.headers: of a file'
+printf 'a\001b\n' > "$DIR/api"
+once "headers: [{name: X-Api, file: $DIR/api}]"
+like "$RC $ERR" '^78 .*http.headers: X-Api: .*control character' \
+    'http.headers: a control character in the file'
+TOKEN=$'open\r\nX-Admin: 1' once 'token_env: TOKEN'
+like "$RC $ERR" '^78 .*TOKEN: .*control character' \
+    'http.token_env: no line break'
 once "token_file: $DIR/token"
 is "$(header_of Authorization)" 'Bearer sesame' 'http.token_file'
 unset TOKEN
@@ -218,7 +236,8 @@ start_other() {
 	OTHER=$RPORT
 }
 start_other
-secrets="$keys, token_file: $DIR/token, headers: {X-Team: shop}"
+long=X-$(printf 'a%.0s' {1..200})
+secrets="$keys, token_file: $DIR/token, headers: {X-Team: shop, $long: shop}"
 follow="follow_redirects: true, $secrets"
 for code in 301 302 303 307 308; do
 	order "/e/t 0 $code Location:/e/new"
@@ -230,7 +249,7 @@ done
 order "/e/t 0 307 Location:http://127.0.0.1:$OTHER/away"
 once "$follow"
 is "$RC $(RDIR=$DIR/other path_of)" '0 /away' 'followed to another host'
-is "$(grep -Eci '^(authorization|x-signature|x-timestamp|x-team):' \
+is "$(grep -Eci '^(authorization|x-signature|x-timestamp|x-team|x-aaa[a]*):' \
     "$DIR/other/last")" 0 'which gets no secret'
 is "$(RDIR=$DIR/other header_of Idempotency-Key | wc -l)" 1 'but the id'
 order '/e 0 307 Location:/e/t'
@@ -267,6 +286,11 @@ like "$OUT" "endpoint: driver http, http://127.0.0.1:$RPORT/e" \
     'doctor: which driver, and where to'
 like "$OUT" 'requests are not signed' 'doctor: without keys it warns'
 check 'doctor: no word of a broker' not grep -qi 'broker' <<< "$OUT"
+http_conf 'headers: {X-Api-Key: hunter2, X-Team: shop}'
+ctl --json config
+is "$(jq -c '[.http.headers[].value]' <<< "$OUT")" '["(hidden)","shop"]' \
+    'config --json hides a header that is a secret'
+http_conf
 ctl --json status
 is "$(jq -r .broker.driver <<< "$OUT")" http 'status: which driver'
 ctl stream info

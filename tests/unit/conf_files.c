@@ -172,7 +172,20 @@ static const struct answer refused[] = {
 /* Of maps, records and destinations, some of which are not available yet. */
 static const struct answer nested[] = {
 	{ "http:\n  headers:\n    X-A: b\n    X-a: c", 5, "http.headers",
-	  "X-a: is already set on line 4" },
+	  "X-a is already the name of the item on line 4" },
+	{ "http:\n  headers:\n  - {name: X-A, value: b}\n"
+	  "  - {name: x-a, value: c}", 5, "http.headers",
+	  "x-a is already the name of the item on line 4" },
+	{ "http: {headers: [{name: a, value: b, file: /c}]}", 2,
+	  "http.headers", "a: needs a value or a file" },
+	{ "http: {headers: [{name: a}]}", 2, "http.headers",
+	  "a: needs a value or a file" },
+	{ "http: {headers: [{name: a, file: b}]}", 2, "http.headers.file",
+	  "absolute path" },
+	{ "http: {headers: [{value: b}]}", 2, "http.headers",
+	  "must have the field name" },
+	{ "http: {headers: {a: (hidden)}}", 2, "http.headers",
+	  "in place of a secret" },
 	{ "http: {headers: {X A: b}}", 2, "http.headers",
 	  "X A: is not the name of an HTTP header" },
 	{ "http: {headers: {host: b}}", 2, "http.headers",
@@ -183,8 +196,10 @@ static const struct answer nested[] = {
 	  "use http.token_file" },
 	{ "http: {headers: {a: }}", 2, "http.headers",
 	  "a: must not be empty" },
+	{ "http: {headers: {'': b}}", 2, "http.headers", "must not be empty" },
 	{ "http: {headers: x}", 2, "http.headers",
-	  "expected a mapping of names to texts, found a single value" },
+	  "expected a mapping of names to texts, or a list of mappings, found a "
+	  "single value" },
 	{ "http: {headers: {a: [b]}}", 2, "http.headers",
 	  "a: expected a text, found a list" },
 	{ "outbox:\n  columns:\n    stream_idd: x", 4, "outbox.columns",
@@ -467,6 +482,36 @@ START_TEST(http_secrets_are_checked)
 	check_error(&e, 5, "http.signing_keys", "k: /nonexistent/k: ");
 	conf_free(c);
 	free(doc);
+}
+END_TEST
+
+static const struct {
+	const char	*name;
+	bool		 hidden;
+} header_names[] = {
+	{ "X-Api-Key", true }, { "x_auth_token", true }, { "Cookie", true },
+	{ "X-Password", true }, { "X-Client-Secret", true },
+	{ "X-Team", false }, { "User-Agent", false },
+};
+
+/* Nothing shows the value of a header whose name tells a secret. */
+START_TEST(dump_hides_headers)
+{
+	char		*doc = xasprintf("http: {headers: {%s: hunter2}}\n",
+			    header_names[_i].name), *dump;
+	struct conf	*c = must_load(doc);
+	size_t		 len;
+	FILE		*f = xopen_memstream(&dump, &len);
+
+	conf_dump(c, f);
+	fclose(f);
+	ck_assert_int_eq(strstr(dump, "hunter2") == NULL,
+	    header_names[_i].hidden);
+	ck_assert_int_eq(strstr(dump, "value: \"" CONF_HIDDEN "\"") != NULL,
+	    header_names[_i].hidden);
+	free(dump);
+	free(doc);
+	conf_free(c);
 }
 END_TEST
 
@@ -1168,6 +1213,8 @@ add_files(TCase *tc)
 	    NROWS(destinations));
 	tcase_add_test(tc, destination_of_many_routes_is_cut);
 	tcase_add_test(tc, http_secrets_are_checked);
+	tcase_add_loop_test(tc, dump_hides_headers, 0,
+	    NROWS(header_names));
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));
 	tcase_add_loop_test(tc, variable_wins, 0, NROWS(variables));
 	tcase_add_test(tc, option_wins_over_variable);

@@ -42,6 +42,12 @@ static const char *const wrong_records[] = { "a", "{a: b}", "[a]", "[[a]]",
 	"[{}]", "[{a: b}]", "[{{a: b}: c}]", "4", "[~]",
 	NULL };
 
+/* A mapping or records. */
+static const char *const wrong_pairs[] = { "a", "[a]", "[[a]]", "[{}]",
+	"[{a: b}]", "[{{a: b}: c}]", "4", "[~]", "{a: [b]}", "{a: {b: c}}",
+	"{a: }", "{'': b}", "{[a]: b}", "{\"a\\tb\": c}", "{a: \"b\\nc\"}",
+	NULL };
+
 static const char *const *const wrong[] = {
 	[CONF_INT] = wrong_ints, [CONF_DURATION] = wrong_durations,
 	[CONF_FRACTION] = wrong_fractions, [CONF_BOOL] = wrong_bools,
@@ -52,10 +58,12 @@ static const char *const *const wrong[] = {
 
 START_TEST(wrong_type_is_refused)
 {
-	const struct conf_key	*k = key_at(_i);
+	const struct conf_key		*k = key_at(_i);
+	const char *const		*texts = k->pairs ? wrong_pairs :
+					    wrong[k->type];
 
-	for (size_t i = 0; wrong[k->type][i] != NULL; i++)
-		check_refused(k->name, wrong[k->type][i], "");
+	for (size_t i = 0; texts[i] != NULL; i++)
+		check_refused(k->name, texts[i], "");
 }
 END_TEST
 
@@ -143,6 +151,11 @@ static const struct {
 	{ "http.metadata_headers", "[TE]", "is not for rows to set" },
 	{ "http.metadata_headers", "[proxy-x]", "is not for rows to set" },
 	{ "http.metadata_headers", "[Host]", "set by the daemon" },
+	{ "http.metadata_headers", "[proxy]", "is not for rows to set" },
+	{ "http.metadata_headers", "[Proxy_A]", "is not for rows to set" },
+	{ "http.metadata_headers", "[Content_Length]", "set by the daemon" },
+	{ "http.metadata_headers", "[x_outbox_key]", "set by the daemon" },
+	{ "http.metadata_headers", "[AUTHORIZATION]", "is a secret" },
 	{ "http.metadata_headers", "[a b]", "not the name of an HTTP header" },
 	{ "http.tls.ca", "a/b", "absolute path" },
 	{ "http.tls.cert", "a/b", "absolute path" },
@@ -380,7 +393,9 @@ static const struct {
 	{ KEY(http.signing_keys), "[{id: k-1, file: /k1}, {file: /k, id: K_2}]",
 	  "[{id: k-1, file: /k1}, {id: K_2, file: /k}]" },
 	{ KEY(http.headers), "{X-Team: \"a, b\", x.y: '1'}",
-	  "{X-Team: \"a, b\", x.y: \"1\"}" },
+	  "[{name: X-Team, value: \"a, b\"}, {name: x.y, value: \"1\"}]" },
+	{ KEY(http.headers), "[{name: X-Api-Key, file: /k}, {value: b, "
+	  "name: a}]", "[{name: X-Api-Key, file: /k}, {name: a, value: b}]" },
 	{ KEY(http.metadata_headers), "[X-Tenant, a.b]", "[X-Tenant, a.b]" },
 	{ KEY(http.token_file), "/t", "/t" },
 	{ KEY(http.token_env), "T", "T" },

@@ -100,14 +100,22 @@ check_secret(struct doctor *d, const char *key, const char *path)
 }
 
 static size_t
-doctor_signing_keys(struct doctor *d)
+doctor_http_files(struct doctor *d)
 {
 	const struct conf_records	*keys = &d->ctl->conf->http.signing_keys;
+	const struct conf_records	*headers = &d->ctl->conf->http.headers;
 	const struct conf_signing_key	*key = keys->items;
+	const struct conf_header	*header = headers->items;
+	size_t				 found = keys->n;
 
 	for (size_t i = 0; i < keys->n; i++)
 		check_secret(d, "http.signing_keys", key[i].file);
-	return keys->n;
+	for (size_t i = 0; i < headers->n; i++)
+		if (header[i].file[0] != '\0') {
+			check_secret(d, "http.headers", header[i].file);
+			found++;
+		}
+	return found;
 }
 
 void
@@ -128,7 +136,7 @@ doctor_secrets(struct doctor *d)
 		check_secret(d, keys[i].name, path);
 		found++;
 	}
-	found += doctor_signing_keys(d);
+	found += doctor_http_files(d);
 	if (found == 0)
 		doctor_say(d, DOCTOR_OK, "secrets", "none is read from a file");
 }
