@@ -12,7 +12,9 @@
  * php -S is a server for development: one request at a time, no TLS.  In
  * production run this file under php-fpm, behind a web server with TLS, with
  * the variables as env[...] of the pool and post_max_size above the largest
- * payload.  The signature covers time and body, but not the headers; TLS does.
+ * payload.  X-Outbox-Signature covers id, time, method, path and body, but not
+ * the other headers; TLS does.  The path is the one that the daemon has sent: if
+ * the web server before PHP changes it, set it here.
  *
  * The name of a key file is the id of the key.  To replace a key, add the new
  * file here, let the daemon sign with both, with the new one alone, then delete
@@ -46,8 +48,19 @@ function signing_keys(string $directory): array
     return $keys ?: throw new RuntimeException("no keys in '$directory'");
 }
 
+/**
+ * The text that is signed: the lengths of all parts, then the parts.
+ *
+ * @param array<string> $parts
+ */
+function signed_text(array $parts): string
+{
+    return 'v2 ' . implode(' ', array_map('strlen', $parts)) . "\n"
+        . implode('', $parts);
+}
+
 /** @param array<string> $keys */
-function check_signature(array $keys, string $body): void
+function check_signature(array $keys, string $id, string $body): void
 {
     $time = $_SERVER['HTTP_X_TIMESTAMP'] ?? '';
     if (!preg_match('/\A[0-9]{1,12}\z/', $time)
@@ -55,17 +68,18 @@ function check_signature(array $keys, string $body): void
         throw new Refused('X-Timestamp is missing or too old', 401);
     }
     $given = [];			// k2=0123...,k1=4567...
-    foreach (explode(',', $_SERVER['HTTP_X_SIGNATURE'] ?? '') as $item) {
-        [$id, $mac] = explode('=', trim($item), 2) + [1 => ''];
-        $given[$id] = $mac;
+    foreach (explode(',', $_SERVER['HTTP_X_OUTBOX_SIGNATURE'] ?? '') as $item) {
+        [$name, $mac] = explode('=', trim($item), 2) + [1 => ''];
+        $given[$name] = $mac;
     }
-    foreach (array_intersect_key($keys, $given) as $id => $key) {
-        $wanted = hash_hmac('sha256', "$time.$body", $key);
-        if (hash_equals($wanted, $given[$id])) {
+    $text = signed_text([$id, $time, $_SERVER['REQUEST_METHOD'],
+        $_SERVER['REQUEST_URI'], $body]);
+    foreach (array_intersect_key($keys, $given) as $name => $key) {
+        if (hash_equals(hash_hmac('sha256', $text, $key), $given[$name])) {
             return;
         }
     }
-    throw new Refused('X-Signature is missing or wrong', 401);
+    throw new Refused('X-Outbox-Signature is missing or wrong', 401);
 }
 
 /** Is the id new?  Waits for the end of another request with the same id. */
@@ -112,8 +126,8 @@ function receive(): string
         throw new Refused('only POST', 405);
     }
     $body = (string) file_get_contents('php://input');
-    check_signature(signing_keys((string) getenv('RECEIVER_KEYS')), $body);
     $id = needed('Idempotency-Key');
+    check_signature(signing_keys((string) getenv('RECEIVER_KEYS')), $id, $body);
     if (!preg_match('/\A[!-~]{1,128}\z/', $id)) {
         throw new Refused('Idempotency-Key is not an id', 400);
     }

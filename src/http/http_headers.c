@@ -8,6 +8,8 @@
 #include "http/http_impl.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -129,22 +131,6 @@ add_those_of_the_row(struct request *r, const struct envelope *v)
 	return typed;
 }
 
-/* Over the time, a dot and the body. */
-static void
-add_signature(struct request *r, int64_t now)
-{
-	struct buf	text = { 0 }, value = { 0 };
-
-	buf_u64(&text, (uint64_t)now);
-	add(r, "X-Timestamp", text.data);
-	buf_str(&text, ".");
-	buf_add(&text, r->body.data, r->body.len);
-	http_sign(r->http, &text, &value);
-	add(r, "X-Signature", value.data);
-	buf_free(&text);
-	buf_free(&value);
-}
-
 static void
 add_token(struct request *r)
 {
@@ -155,7 +141,7 @@ add_token(struct request *r)
 }
 
 void
-http_headers_make(struct request *r, const struct envelope *v, int64_t now)
+http_headers_make(struct request *r, const struct envelope *v)
 {
 	const struct http	*h = r->http;
 
@@ -167,10 +153,16 @@ http_headers_make(struct request *r, const struct envelope *v, int64_t now)
 		add(r, h->fixed[i].name, h->fixed[i].value);
 	if (h->token[0] != '\0')
 		add_token(r);
-	if (h->nkeys > 0)
-		add_signature(r, now);
 	/* Not to wait for leave to send a long body. */
 	r->headers = curl_slist_append(r->headers, "Expect:");
+}
+
+static bool
+is_of_signature(const struct http *h, const char *line)
+{
+	(void)h;
+	return is_named(line, "X-Timestamp") || is_named(line, "X-Signature") ||
+	    is_named(line, "X-Outbox-Signature");
 }
 
 static bool
@@ -179,18 +171,95 @@ is_secret(const struct http *h, const char *line)
 	for (size_t i = 0; i < h->nfixed; i++)
 		if (is_named(line, h->fixed[i].name))
 			return true;
-	return is_named(line, "Authorization") ||
-	    is_named(line, "X-Timestamp") || is_named(line, "X-Signature");
+	return is_named(line, "Authorization") || is_of_signature(h, line);
+}
+
+static void
+take_out(struct request *r, bool (*is_it)(const struct http *, const char *))
+{
+	struct curl_slist	*kept = NULL;
+
+	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
+		if (!is_it(r->http, s->data))
+			kept = curl_slist_append(kept, s->data);
+	curl_slist_free_all(r->headers);
+	r->headers = kept;
 }
 
 void
 http_headers_strip(struct request *r)
 {
-	struct curl_slist	*kept = NULL;
+	take_out(r, is_secret);
+}
+
+/* Over the time, a dot and the body. */
+static void
+add_first_form(struct request *r, const char *time)
+{
+	struct buf	text = { 0 }, value = { 0 };
+
+	buf_str(&text, time);
+	buf_str(&text, ".");
+	buf_add(&text, r->body.data, r->body.len);
+	http_sign(r->http, &text, &value);
+	add(r, "X-Signature", value.data);
+	buf_free(&text);
+	buf_free(&value);
+}
+
+static const char *
+id_of(const struct request *r)
+{
+	static const char	name[] = "Idempotency-Key";
 
 	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
-		if (!is_secret(r->http, s->data))
-			kept = curl_slist_append(kept, s->data);
-	curl_slist_free_all(r->headers);
-	r->headers = kept;
+		if (is_named(s->data, name))
+			return s->data + strlen(name) + 2;
+	return "";
+}
+
+static const char *
+path_of(const struct request *r)
+{
+	const char	*host = strstr(r->url.data, "://") + 3;
+	const char	*path = host + strcspn(host, "/");
+
+	return *path == '\0' ? "/" : path;
+}
+
+/*
+ * The lengths are first, so that no part can be taken for another's.  No text
+ * of the first form begins with a letter.
+ */
+static void
+add_second_form(struct request *r, const char *time)
+{
+	const char	*parts[] = { id_of(r), time, "POST", path_of(r) };
+	struct buf	 text = { 0 }, value = { 0 };
+
+	buf_str(&text, "v2");
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		buf_printf(&text, " %zu", strlen(parts[i]));
+	buf_printf(&text, " %zu\n", r->body.len);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		buf_str(&text, parts[i]);
+	buf_add(&text, r->body.data, r->body.len);
+	http_sign(r->http, &text, &value);
+	add(r, "X-Outbox-Signature", value.data);
+	buf_free(&text);
+	buf_free(&value);
+}
+
+void
+http_headers_sign(struct request *r, int64_t now)
+{
+	char	time[24];
+
+	if (r->http->nkeys == 0 || r->foreign)
+		return;
+	take_out(r, is_of_signature);
+	snprintf(time, sizeof(time), "%" PRId64, now);
+	add(r, "X-Timestamp", time);
+	add_first_form(r, time);
+	add_second_form(r, time);
 }

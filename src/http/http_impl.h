@@ -127,9 +127,14 @@ void	http_sign(const struct http *, const struct buf *text, struct buf *);
  * http_headers.c
  */
 
-/* Make the headers; now: of the signature, in s.  The body is there. */
-void	http_headers_make(struct request *, const struct envelope *,
-	    int64_t now);
+/* Make the headers, without a signature. */
+void	http_headers_make(struct request *, const struct envelope *);
+
+/*
+ * Sign headers, URL and body, which are there, at this time in s, in place of
+ * the signature of before; not at another host.
+ */
+void	http_headers_sign(struct request *, int64_t now);
 
 /* Take out what another host must not see. */
 void	http_headers_strip(struct request *);

@@ -240,7 +240,8 @@ http_request_start(struct http *h, const struct envelope *v, uint32_t index,
 	buf_clear(&r->body);
 	buf_add(&r->body, v->payload.data == NULL ? "" : v->payload.data,
 	    v->payload.len);
-	http_headers_make(r, v, time(NULL));
+	http_headers_make(r, v);
+	http_headers_sign(r, time(NULL));
 	if (hand_over(r, e) == 0)
 		return 0;
 	give_back(r);
@@ -304,11 +305,14 @@ turn_to(struct request *r, const char *url)
 	may = curl_url_set(from, CURLUPART_URL, r->url.data, 0) == CURLUE_OK &&
 	    curl_url_set(to, CURLUPART_URL, url, 0) == CURLUE_OK &&
 	    may_go(from, to);
-	if (may && !is_same_host(from, to))
+	if (may && !is_same_host(from, to)) {
+		r->foreign = true;
 		http_headers_strip(r);
+	}
 	if (may) {
 		buf_clear(&r->url);
 		buf_str(&r->url, url);
+		http_headers_sign(r, time(NULL));
 	}
 	curl_url_cleanup(from);
 	curl_url_cleanup(to);

@@ -39,13 +39,18 @@ start_receiver() {
 has_workers() { [ "$(pgrep -c -P "$RECEIVER")" -ge 4 ]; }
 answers() { is_gone "$RECEIVER" || has_line "$DIR/php.log" started; }
 
-# sign TIME FILE ID KEY...: the value of X-Signature, made without PHP
+# sign MESSAGE-ID TIME FILE ID KEY...: X-Outbox-Signature, made without PHP
 sign() {
-	local time=$1 file=$2 items=''
-	shift 2
+	local LC_ALL=C message=$1 time=$2 file=$3 items='' path
+	path=/${ENDPOINT#http://*/}
+	shift 3
 	while [ $# -gt 0 ]; do
-		items+=,$1=$({ printf '%s.' "$time"; cat "$file"; } |
-		    openssl dgst -sha256 -hmac "$2" | sed 's/.*= *//')
+		items+=,$1=$({
+			printf 'v2 %d %d 4 %d %d\n%s%sPOST%s' ${#message} \
+			    ${#time} ${#path} "$(stat -c %s "$file")" \
+			    "$message" "$time" "$path"
+			cat "$file"
+		    } | openssl dgst -sha256 -hmac "$2" | sed 's/.*= *//')
 		shift 2
 	done
 	echo "${items#,}"
@@ -57,7 +62,7 @@ post() {
 	    -H 'Content-Type: application/json' -H "Idempotency-Key: $2" \
 	    -H 'X-Outbox-Key: order-17' -H "Outbox-Sequence: ${2#*-}" \
 	    -H 'Outbox-Type: order.paid' -H "X-Timestamp: $3" \
-	    -H "X-Signature: $4" "${@:5}" "$ENDPOINT"
+	    -H "X-Outbox-Signature: $4" "${@:5}" "$ENDPOINT"
 	cat "$DIR/body"
 }
 history() { sql 'SELECT GROUP_CONCAT(sequence ORDER BY entry) FROM order_history'; }
@@ -65,73 +70,85 @@ history() { sql 'SELECT GROUP_CONCAT(sequence ORDER BY entry) FROM order_history
 start_receiver
 now=$(date +%s)
 printf '{"order": 17}' > "$DIR/one"
-good=$(sign "$now" "$DIR/one" k1 'first secret')
+good() { sign "$1" "$now" "$DIR/one" k1 'first secret'; }
 
-is "$(post "$DIR/one" a-1 "$now" "$good")" '200 processed' 'a message'
-is "$(post "$DIR/one" a-1 "$now" "$good")" '200 duplicate' 'a duplicate'
+is "$(post "$DIR/one" a-1 "$now" "$(good a-1)")" '200 processed' 'a message'
+is "$(post "$DIR/one" a-1 "$now" "$(good a-1)")" '200 duplicate' 'a duplicate'
 is "$(sql 'SELECT order_key, event_type, event_data FROM order_history')" \
     $'order-17\torder.paid\t{"order": 17}' 'it is processed once'
 
 # Bytes of every value, and a part that looks like a form.
 { printf 'a=1&b[]=2\r\n\n'; printf '%b' "$(printf '\\x%02x' {0..255})"; } \
     > "$DIR/bytes"
-is "$(post "$DIR/bytes" a-2 "$now" "$(sign "$now" "$DIR/bytes" k1 \
+is "$(post "$DIR/bytes" a-2 "$now" "$(sign a-2 "$now" "$DIR/bytes" k1 \
     'first secret')")" '200 processed' 'any bytes'
 is "$(sql 'SELECT HEX(event_data) FROM order_history WHERE sequence = 2')" \
     "$(od -An -v -tx1 "$DIR/bytes" | tr -d ' \n' | tr a-f A-F)" \
     'any bytes: they are stored unchanged'
 : > "$DIR/empty"
-is "$(post "$DIR/empty" a-3 "$now" "$(sign "$now" "$DIR/empty" k1 \
+is "$(post "$DIR/empty" a-3 "$now" "$(sign a-3 "$now" "$DIR/empty" k1 \
     'first secret')")" '200 processed' 'an empty body'
 
 # What is refused leaves no id behind: the good one comes later.
-wrong='401 X-Signature is missing or wrong'
+wrong='401 X-Outbox-Signature is missing or wrong'
 old='401 X-Timestamp is missing or too old'
 is "$(post "$DIR/one" a-4 "$now" '')" "$wrong" 'no signature'
-is "$(post "$DIR/one" a-4 "$now" "$(sign "$now" "$DIR/one" k1 other)")" \
+is "$(post "$DIR/one" a-4 "$now" "$(sign a-4 "$now" "$DIR/one" k1 other)")" \
     "$wrong" 'a signature with another key'
-is "$(post "$DIR/one" a-4 "$now" "$(sign "$now" "$DIR/one" k9 \
+is "$(post "$DIR/one" a-4 "$now" "$(sign a-4 "$now" "$DIR/one" k9 \
     'first secret')")" "$wrong" 'the id of another key'
-is "$(post "$DIR/one" a-4 "$now" "${good%?}")" "$wrong" 'a part of a signature'
+part=$(good a-4)
+is "$(post "$DIR/one" a-4 "$now" "${part%?}")" "$wrong" 'a part of a signature'
 is "$(post "$DIR/one" a-4 "$now" 'k1,=,k1=')" "$wrong" 'a signature without value'
-is "$(post "$DIR/bytes" a-4 "$now" "$good")" "$wrong" 'another body'
-is "$(post "$DIR/one" a-4 $((now + 1)) "$good")" "$wrong" 'another time'
+is "$(post "$DIR/bytes" a-4 "$now" "$(good a-4)")" "$wrong" 'another body'
+is "$(post "$DIR/one" a-4 $((now + 1)) "$(good a-4)")" "$wrong" 'another time'
+is "$(post "$DIR/one" a-4 "$now" "$(good a-1)")" "$wrong" 'another id'
+is "$(ENDPOINT=$ENDPOINT/x post "$DIR/one" a-4 "$now" "$(good a-4)")" "$wrong" \
+    'another path'
+is "$(post "$DIR/one" a-4 "$now" "$(good a-4)" -X PUT)" '405 only POST' \
+    'another method'
+first=$({ printf '%s.' "$now"; cat "$DIR/one"; } |
+    openssl dgst -sha256 -hmac 'first secret' | sed 's/.*= *//')
+is "$(post "$DIR/one" a-4 "$now" "k1=$first")" "$wrong" \
+    'a signature of the first form'
 for age in 310 -310; do
 	then=$((now - age))
-	is "$(post "$DIR/one" a-4 "$then" "$(sign "$then" "$DIR/one" k1 \
+	is "$(post "$DIR/one" a-4 "$then" "$(sign a-4 "$then" "$DIR/one" k1 \
 	    'first secret')")" "$old" "an age of $age s"
 done
 for time in '' -1 1e9 "$now.5"; do
-	is "$(post "$DIR/one" a-4 "$time" "$(sign "$time" "$DIR/one" k1 \
+	is "$(post "$DIR/one" a-4 "$time" "$(sign a-4 "$time" "$DIR/one" k1 \
 	    'first secret')")" "$old" "the time '$time'"
 done
 then=$((now - 250))
-is "$(post "$DIR/one" a-4 "$then" "$(sign "$then" "$DIR/one" k1 \
+is "$(post "$DIR/one" a-4 "$then" "$(sign a-4 "$then" "$DIR/one" k1 \
     'first secret')")" '200 processed' 'an age of 250 s'
-is "$(post "$DIR/one" '' "$now" "$good")" \
+is "$(post "$DIR/one" '' "$now" "$(good '')")" \
     '400 Idempotency-Key is missing' 'no message id'
-is "$(post "$DIR/one" 'a 5' "$now" "$good")" \
+is "$(post "$DIR/one" 'a 5' "$now" "$(good 'a 5')")" \
     '400 Idempotency-Key is not an id' 'a message id with a blank'
 is "$(curl -s -o /dev/null -w '%{http_code}' "$ENDPOINT")" 405 'a GET'
 
 # Its own failure: the id is not kept, so that the message comes again.
 sql 'RENAME TABLE order_history TO away'
-like "$(post "$DIR/one" a-5 "$now" "$good")" '^500 failed' 'a table is missing'
+like "$(post "$DIR/one" a-5 "$now" "$(good a-5)")" '^500 failed' 'a table is missing'
 sql 'RENAME TABLE away TO order_history'
-is "$(post "$DIR/one" a-5 "$now" "$good")" '200 processed' \
+is "$(post "$DIR/one" a-5 "$now" "$(good a-5)")" '200 processed' \
     'after a failure: the message is processed'
 mv "$DIR/keys" "$DIR/away"
-like "$(post "$DIR/one" a-6 "$now" "$good")" '^500 failed' 'no keys at all'
+like "$(post "$DIR/one" a-6 "$now" "$(good a-6)")" '^500 failed' 'no keys at all'
 mv "$DIR/away" "$DIR/keys"
 
 # From one key to the next.
 printf 'second secret' > "$DIR/keys/2"
-both=$(sign "$now" "$DIR/one" 2 'second secret' k1 'first secret')
-is "$(post "$DIR/one" a-6 "$now" "$good")" '200 processed' 'rotation: old key'
-is "$(post "$DIR/one" a-7 "$now" "$both")" '200 processed' 'rotation: both keys'
+both() {
+	sign "$1" "$now" "$DIR/one" 2 'second secret' k1 'first secret'
+}
+is "$(post "$DIR/one" a-6 "$now" "$(good a-6)")" '200 processed' 'rotation: old key'
+is "$(post "$DIR/one" a-7 "$now" "$(both a-7)")" '200 processed' 'rotation: both keys'
 rm "$DIR/keys/k1"
-is "$(post "$DIR/one" a-8 "$now" "$good")" "$wrong" 'rotation: a key is gone'
-is "$(post "$DIR/one" a-8 "$now" "$both")" '200 processed' \
+is "$(post "$DIR/one" a-8 "$now" "$(good a-8)")" "$wrong" 'rotation: a key is gone'
+is "$(post "$DIR/one" a-8 "$now" "$(both a-8)")" '200 processed' \
     'rotation: the new key of both'
 is "$(history)" 1,2,3,4,5,6,7,8 'each message once'
 
@@ -140,7 +157,7 @@ for i in 1 2 3 4; do
 	curl -s --data-binary "@$DIR/one" -H 'Idempotency-Key: a-9' \
 	    -H 'X-Outbox-Key: order-17' -H 'Outbox-Sequence: 9' \
 	    -H 'Outbox-Type: order.paid' -H "X-Timestamp: $now" \
-	    -H "X-Signature: $both" "$ENDPOINT" > "$DIR/at-once.$i" &
+	    -H "X-Outbox-Signature: $(both a-9)" "$ENDPOINT" > "$DIR/at-once.$i" &
 	posts[i]=$!
 done
 wait "${posts[@]}"
