@@ -216,6 +216,7 @@ struct conf {
 		char		*token_file, *token_env;
 		bool		 follow_redirects;
 		bool		 allow_private;
+		struct conf_list allow_clear;	/* hosts */
 		char		*proxy;		/* empty: none */
 		struct {
 			bool	 verify;
@@ -276,7 +277,7 @@ struct conf_key {
 					   to the second */
 	bool		 fold_names;	/* first field: case does not count */
 	bool		(*hides)(const void *record);
-					/* field: is its value a secret there? */
+					/* field: is its value a secret? */
 	bool		 inherits;	/* field: empty is CONF_INHERIT */
 	bool		 restart;	/* a reload cannot change it */
 	bool		 required;	/* string or list: must not be empty;
@@ -321,6 +322,16 @@ int		 conf_check_mysql_secret(const struct conf *, struct err *);
 int		 conf_check_nats_secret(const struct conf *, struct err *);
 /* The same of the token, keys and certificates of http, if it is in use. */
 int		 conf_check_http_secrets(const struct conf *, struct err *);
+
+#define CONF_KEY_MIN	32	/* bytes of a signing key */
+
+/*
+ * Tell what works today but is not safe, one text for each: secrets that go
+ * over the network as they are, keys that can be guessed.  Reads the keys.
+ */
+void		 conf_warn(const struct conf *,
+		    void (*tell)(void *, const char *key, const char *text),
+		    void *);
 
 /*
  * The token of http, "" for none, and the value of a header: what a request can
@@ -411,6 +422,13 @@ bool		 conf_uses_driver(const struct conf *, enum conf_driver);
  * be looked up by their sequences; "": there is none, or NATS is not used.
  */
 const char	*conf_stream(const struct conf *);
+
+/* The host of a URL or of HOST:PORT, without brackets. */
+#define CONF_HOST	256
+void		 conf_url_host(const char *url, char host[CONF_HOST]);
+
+/* nats.tls.mode for this server; never TLS_AUTO. */
+enum conf_tls	 conf_nats_tls(const struct conf *, const char *server);
 
 /* True for an address or a name of this host that no other host has. */
 bool		 conf_is_loopback(const char *host);

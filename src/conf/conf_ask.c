@@ -200,11 +200,40 @@ conf_wants_retention(const struct conf *c)
 bool
 conf_header_is_secret(const struct conf_header *h)
 {
-	static const char *const	words[] = { "auth", "cookie", "credential",
-		"key", "passw", "secret", "session", "signature", "token" };
+	static const char *const	words[] = { "auth", "cookie",
+		"credential", "key", "passw", "secret", "session", "signature", "token" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcasestr(h->name, words[i]) != NULL)
 			return true;
 	return h->file[0] != '\0';
+}
+
+void
+conf_url_host(const char *url, char host[CONF_HOST])
+{
+	const char	*p = strstr(url, "://");
+	size_t		 n;
+
+	p = p == NULL ? url : p + 3;
+	n = *p == '[' ? strcspn(++p, "]") : strcspn(p, ":/?#");
+	if (n >= CONF_HOST)
+		n = CONF_HOST - 1;
+	memcpy(host, p, n);
+	host[n] = '\0';
+}
+
+enum conf_tls
+conf_nats_tls(const struct conf *c, const char *server)
+{
+	char	host[CONF_HOST];
+
+	if (c->nats.tls.mode != TLS_AUTO)
+		return (enum conf_tls)c->nats.tls.mode;
+	conf_url_host(server, host);
+	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.first ||
+	    c->nats.tls.ca[0] != '\0' || c->nats.tls.cert[0] != '\0' ||
+	    !conf_is_loopback(host))
+		return TLS_VERIFY;
+	return TLS_DISABLE;
 }

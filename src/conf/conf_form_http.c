@@ -5,6 +5,8 @@
  */
 #include "conf/conf_impl.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
@@ -81,6 +83,16 @@ conf_form_proxy(const char *text, struct err *e)
 	if (rest == NULL && (rest = after_scheme(text, "socks5")) == NULL)
 		return err_set(e, "must begin with http:// or socks5://");
 	return form_authority(rest, false, ", which is not supported", e);
+}
+
+/* As conf_url_host() has it: an address of IPv6 has no brackets. */
+int
+conf_form_url_host(const char *text, struct err *e)
+{
+	struct in6_addr	in6;
+
+	return inet_pton(AF_INET6, text, &in6) == 1 ? 0 :
+	    conf_form_host_name(text, e);
 }
 
 int

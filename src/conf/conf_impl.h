@@ -15,6 +15,7 @@
  * conf_check_publish.c	those of the destinations and columns
  * conf_check_types.c	those of the aliases of types
  * conf_secrets.c	files and variables with secrets
+ * conf_warn.c	what works but is not safe
  * conf_ask.c	questions about several keys
  * conf_edit.c	change values in a file
  */
@@ -165,6 +166,7 @@ const char	*conf_form_placeholder(const char *, struct err *);
 
 /* conf_form_http.c */
 int		 conf_form_endpoint(const char *, struct err *);
+int		 conf_form_url_host(const char *, struct err *);
 int		 conf_form_url_path(const char *, struct err *);
 int		 conf_form_key_id(const char *, struct err *);
 int		 conf_form_header(const char *, struct err *);

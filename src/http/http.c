@@ -48,18 +48,6 @@ http_is_open(void *arg)
 	return ((struct http *)arg)->open;
 }
 
-static bool
-http_caution(void *arg, struct err *e)
-{
-	const struct conf	*c = ((struct http *)arg)->conf;
-
-	if (c->http.tls.verify)
-		return false;
-	err_set(e, "http.tls.verify is false: whoever answers at the address "
-	    "of %.100s gets the messages", c->http.endpoint);
-	return true;
-}
-
 static int64_t
 http_capacity(void *arg)
 {
@@ -115,7 +103,7 @@ static const struct pub_ops ops = {
 	.close = http_close,
 	.is_open = http_is_open,
 	.is_whole = http_is_open,
-	.caution = http_caution,
+	.caution = pub_no_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,
 	.get_stored = pub_no_stored,

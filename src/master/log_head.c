@@ -48,6 +48,19 @@ log_head_write(const char *text, const struct conf *c, const char *path,
 	buf_free(&nats);
 }
 
+static void
+log_warning(void *arg, const char *key, const char *text)
+{
+	(void)arg;
+	log_warn("%s: %s", key, text);
+}
+
+void
+log_head_warn(const struct conf *c)
+{
+	conf_warn(c, log_warning, NULL);
+}
+
 int
 log_head_open(const struct conf *conf, bool to_syslog, struct err *e)
 {

@@ -16,4 +16,7 @@ int	log_head_open(const struct conf *, bool to_syslog, struct err *);
 void	log_head_write(const char *text, const struct conf *, const char *path,
 	    uint32_t generation);
 
+/* Log what is not safe in the configuration; reads its secrets. */
+void	log_head_warn(const struct conf *);
+
 #endif

@@ -208,6 +208,7 @@ run_once(const struct options *o, const struct conf *conf)
 		fatal(EXIT_FAILED, "%s", e.text);
 	if ((status = become_user(conf, &e)) != 0)
 		fatal(status, "%s", e.text);
+	log_head_warn(conf);
 	gethostname(host, sizeof(host) - 1);
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
@@ -312,9 +313,18 @@ run_service(const struct options *o, struct conf *conf)
 	return status;
 }
 
+static void
+print_warning(void *arg, const char *key, const char *text)
+{
+	const struct options	*o = arg;
+
+	display_print(stderr, "outbox-master: warning: %s: %s: %s\n",
+	    o->conf_path, key, text);
+}
+
 /* -t, once the configuration is loaded: could the daemon start here? */
 static int
-test(const struct options *o, const struct conf *conf)
+test(struct options *o, const struct conf *conf)
 {
 	struct err	e;
 	int		status = become_user(conf, &e);
@@ -323,7 +333,9 @@ test(const struct options *o, const struct conf *conf)
 	if (status == 0 && conf_check_monitor_token(conf, &e) < 0)
 		status = EXIT_CONFIG;
 	if (status == 0) {
-		display_print(stdout, "%s: the configuration is fine\n", o->conf_path);
+		conf_warn(conf, print_warning, o);
+		display_print(stdout, "%s: the configuration is fine\n",
+		    o->conf_path);
 		status = descriptors_allow(&e) < 0 ? EXIT_FAILED : 0;
 	}
 	if (status != 0)

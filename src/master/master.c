@@ -134,6 +134,7 @@ log_start(const struct master *m)
 		    (long long)m->conf->master.workers);
 
 	log_head_write(text, m->conf, m->a->conf_path, m->gen);
+	log_head_warn(m->conf);
 	free(text);
 }
 

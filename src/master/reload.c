@@ -213,4 +213,5 @@ reload_now(struct master *m)
 	    LOG_NUMBER("workers", fresh->master.workers)),
 	    "reload: generation %u, %lld workers, replaced one at a time",
 	    m->gen, (long long)fresh->master.workers);
+	log_head_warn(fresh);
 }

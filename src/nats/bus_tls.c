@@ -11,41 +11,6 @@
 
 #include "util/secret.h"
 
-#define HOST_SIZE	256
-
-/* The host of "nats://host:port", "host" or "tls://[::1]:4222". */
-static void
-host_of(const char *server, char host[HOST_SIZE])
-{
-	const char	*p = strstr(server, "://");
-	size_t		 n;
-
-	p = p == NULL ? server : p + 3;
-	if (*p == '[')
-		n = strcspn(++p, "]");
-	else
-		n = strcspn(p, ":");
-	if (n >= HOST_SIZE)
-		n = HOST_SIZE - 1;
-	memcpy(host, p, n);
-	host[n] = '\0';
-}
-
-static enum conf_tls
-mode_for(const struct conf *c, const char *server)
-{
-	char	host[HOST_SIZE];
-
-	if (c->nats.tls.mode != TLS_AUTO)
-		return (enum conf_tls)c->nats.tls.mode;
-	host_of(server, host);
-	if (strncmp(server, "tls://", 6) == 0 || c->nats.tls.first ||
-	    c->nats.tls.ca[0] != '\0' || c->nats.tls.cert[0] != '\0' ||
-	    !conf_is_loopback(host))
-		return TLS_VERIFY;
-	return TLS_DISABLE;
-}
-
 static natsStatus
 set_first(natsOptions *o, struct err *e)
 {
@@ -64,11 +29,11 @@ natsStatus
 bus_set_tls(const struct conf *c, natsOptions *o, const char *server,
     struct err *e)
 {
-	enum conf_tls	mode = mode_for(c, server);
+	enum conf_tls	mode = conf_nats_tls(c, server);
 	natsStatus	s = NATS_OK;
-	char		host[HOST_SIZE];
+	char		host[CONF_HOST];
 
-	host_of(server, host);
+	conf_url_host(server, host);
 	if (c->nats.tls.first)
 		s = set_first(o, e);
 	if (s == NATS_OK && mode != TLS_DISABLE)

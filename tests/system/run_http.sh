@@ -151,7 +151,7 @@ is "$(header_of Outbox-Type)" t 'headers of the envelope are there'
 is "$(header_of Content-Type)" application/octet-stream 'Content-Type'
 is "$(grep -ci '^nats-' "$RDIR/last")" 0 'no header of NATS'
 is "$(body_of)" "{\"n\": $N}" 'the body is the payload'
-is "$(grep -ci '^x-signature\|^authorization\|^x-timestamp' "$RDIR/last")" 0 \
+is "$(grep -ci '^x-.*signature\|^authorization\|^x-timestamp' "$RDIR/last")" 0 \
     'without keys nothing is signed'
 
 TYPE='a b/../ü' KEY=.. once 'path: "{partition}/x/{event_type}/y"'
@@ -221,12 +221,50 @@ mac() { printf '%s.%s' "$(header_of X-Timestamp)" "$(body_of)" |
     openssl dgst -sha256 -hmac "$1" | sed 's/.* //'; }
 is "$(header_of X-Signature)" "k2=$(mac second),k1=$(mac 'first key')" \
     'http.signing_keys: each key signs, in their order'
+# mac2 KEY: of the second form
+mac2() {
+	local LC_ALL=C id time path body
+	id=$(header_of Idempotency-Key) time=$(header_of X-Timestamp)
+	path=$(path_of) body=$(body_of)
+	printf 'v2 %d %d 4 %d %d\n%s%sPOST%s%s' ${#id} ${#time} ${#path} \
+	    ${#body} "$id" "$time" "$path" "$body" |
+	    openssl dgst -sha256 -hmac "$1" | sed 's/.* //'
+}
+is "$(header_of X-Outbox-Signature)" "k2=$(mac2 second),k1=$(mac2 \
+    'first key')" 'the second form covers id, time, method, path and body'
+ENDPOINT=http://127.0.0.1:$RPORT once "$keys, path: ''"
+is "$(path_of) $(header_of X-Outbox-Signature)" "/ k2=$(mac2 \
+    second),k1=$(mac2 'first key')" 'and the path / of an endpoint without one'
 age=$(($(date +%s) - $(header_of X-Timestamp)))
 check "the timestamp is of now ($age s)" [ "$age" -lt 20 ]
 chmod o+r "$DIR/k1"
 once "$keys"
 like "$RC $ERR" '^78 .*k1: .*mode 60' 'a key that all can read is refused'
 chmod o= "$DIR/k1"
+
+# --- what 1.0 refuses -------------------------------------------------------
+
+once "$keys"
+like "$ERR" 'http.signing_keys: k2: the key in .* is shorter than 32 bytes' \
+    'a short key is told in the log'
+http_conf "token_file: $DIR/token, $keys" "publish: {driver: nats, routes: [
+    {name: far, type: a, driver: http, endpoint: 'http://192.0.2.1:9/x'},
+    {name: near, type: b, driver: http, endpoint: 'http://127.0.0.1:9/x'}]}"
+sed -i '/^publish: {driver: http/d' "$CONF"
+OUT=$("$OUTBOX_MASTER" -c "$CONF" -t 2>&1)
+is "$? $(grep -c warning: <<< "$OUT")" '0 3' '-t warns'
+like "$OUT" 'routes: far: http://192.0.2.1:9/x gets the token without TLS.*1\.0' \
+    'of a token that goes to the endpoint of a route without TLS'
+OUT=$("$OUTBOXCTL" -c "$CONF" doctor 2>&1)
+like "$OUT" 'warn +publish.routes: far: http://192.0.2.1:9/x gets the token' \
+    'doctor, too'
+like "$OUT" 'endpoint tls: http://192.0.2.1:9/x: messages can be read' \
+    'doctor looks at the endpoints of routes'
+sed -i 's/^publish: {driver: nats,/publish: {driver: http, unmatched: dead,/
+    s|^http: {endpoint: "[^"]*"|http: {endpoint: ""|' "$CONF"
+OUT=$("$OUTBOXCTL" -c "$CONF" doctor 2>&1)
+like "$OUT" 'endpoint: the first messages to each' \
+    'doctor: endpoints of routes alone'
 
 # --- redirects --------------------------------------------------------------
 
@@ -240,16 +278,17 @@ long=X-$(printf 'a%.0s' {1..200})
 secrets="$keys, token_file: $DIR/token, headers: {X-Team: shop, $long: shop}"
 follow="follow_redirects: true, $secrets"
 for code in 301 302 303 307 308; do
-	order "/e/t 0 $code Location:/e/new"
+	order "/e/t 0 $code Location:/e/new?a=b%20c"
 	once "$follow"
 	is "$RC $(path_of) $(header_of X-Team) $(header_of Authorization)" \
-	    '0 /e/new shop Bearer sesame' "$code: followed on the same host"
-	is "$(body_of)" "{\"n\": $N}" "$code: with the body"
+	    '0 /e/new?a=b%20c shop Bearer sesame' "$code: followed on the same host"
+	is "$(body_of) $(header_of X-Outbox-Signature)" "{\"n\": $N} k2=$(mac2 \
+	    second),k1=$(mac2 'first key')" "$code: with the body, signed anew"
 done
 order "/e/t 0 307 Location:http://127.0.0.1:$OTHER/away"
 once "$follow"
 is "$RC $(RDIR=$DIR/other path_of)" '0 /away' 'followed to another host'
-is "$(grep -Eci '^(authorization|x-signature|x-timestamp|x-team|x-aaa[a]*):' \
+is "$(grep -Eci '^(authorization|x-signature|x-timestamp|x-team|x-aaa[a]*|x-outbox-signature):' \
     "$DIR/other/last")" 0 'which gets no secret'
 is "$(RDIR=$DIR/other header_of Idempotency-Key | wc -l)" 1 'but the id'
 order '/e 0 307 Location:/e/t'

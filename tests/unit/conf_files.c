@@ -515,6 +515,70 @@ START_TEST(dump_hides_headers)
 }
 END_TEST
 
+#define HTTP(host, keys) \
+	"publish: {driver: http}\nhttp: {endpoint: 'http://" host "'" keys "}\n"
+#define NATS(host, keys) "nats: {servers: ['" host "']" keys "}\n"
+#define TOKEN	", token_file: /t"
+
+/* NULL: nothing is told. */
+static const struct {
+	const char	*doc, *told;
+} warnings[] = {
+	{ HTTP("h:80/x", TOKEN), "http.endpoint: http://h:80/x gets the token "
+	  "without TLS" },
+	{ HTTP("h", ", token_env: T"), "http.allow_clear: [h]; version 1.0" },
+	{ HTTP("h", ", headers: {X-Api-Key: a}"), "gets secret headers" },
+	{ HTTP("h", ", headers: [{name: X-A, file: /a}]" TOKEN),
+	  "gets the token and secret headers" },
+	{ HTTP("h", ", headers: {X-Team: a}"), NULL },
+	{ HTTP("h", ""), NULL },
+	{ HTTP("localhost.h", TOKEN), "localhost.h gets" },
+	{ HTTP("127.0.0.1.h", TOKEN), "127.0.0.1.h gets" },
+	{ HTTP("127.0.0.2:8/a", TOKEN), NULL },
+	{ HTTP("[::1]:8/a", TOKEN), NULL }, { HTTP("localhost", TOKEN), NULL },
+	{ HTTP("[fd00::1]:8/a", TOKEN), "http.allow_clear: [fd00::1]" },
+	{ HTTP("H:8/a", TOKEN ", allow_clear: [x, h]"), NULL },
+	{ HTTP("[fd00::1]", TOKEN ", allow_clear: ['fd00::1']"), NULL },
+	{ HTTP("h2", TOKEN ", allow_clear: [h]"), "http://h2 gets" },
+	{ HTTP("127.0.0.1", TOKEN ", proxy: 'http://p:1'"), "by http.proxy" },
+	{ HTTP("127.0.0.1", TOKEN ", proxy: 'http://[::1]:1'"), NULL },
+	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h'" TOKEN "}",
+	  NULL },
+	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h', tls: {verify: "
+	  "false}" TOKEN "}", "gets the messages, and the token" },
+	{ "http: {endpoint: 'http://h'" TOKEN "}", NULL },
+	{ "http: {endpoint: ''" TOKEN "}\npublish: {unmatched: dead, routes: ["
+	  "{name: r, type: a, driver: http, endpoint: 'http://h'}]}",
+	  "publish.routes: r: http://h gets" },
+	{ NATS("nats://n", ", user: a, password_file: /p, tls: {mode: disable}"),
+	  "nats.tls.mode: disable: nats://n gets the password" },
+	{ NATS("n", ", token_file: /p, tls: {mode: disable}"), "the token" },
+	{ NATS("n", ", token_file: /p"), NULL },
+	{ NATS("127.0.0.1", ", token_file: /p, tls: {mode: disable}"), NULL },
+	{ NATS("n", ", tls: {mode: disable}"), NULL },
+};
+
+static void
+note_warning(void *arg, const char *key, const char *text)
+{
+	buf_printf(arg, "%s: %s\n", key, text);
+}
+
+START_TEST(unsafe_is_told)
+{
+	struct conf	*c = must_load(warnings[_i].doc);
+	struct buf	 told = { 0 };
+
+	conf_warn(c, note_warning, &told);
+	if (warnings[_i].told == NULL)
+		ck_assert_msg(told.len == 0, "%s", told.data);
+	else
+		holds(told.data, warnings[_i].told);
+	buf_free(&told);
+	conf_free(c);
+}
+END_TEST
+
 START_TEST(bad_form_is_refused)
 {
 	int	i = _i - NROWS(forms);
@@ -1213,6 +1277,7 @@ add_files(TCase *tc)
 	    NROWS(destinations));
 	tcase_add_test(tc, destination_of_many_routes_is_cut);
 	tcase_add_test(tc, http_secrets_are_checked);
+	tcase_add_loop_test(tc, unsafe_is_told, 0, NROWS(warnings));
 	tcase_add_loop_test(tc, dump_hides_headers, 0,
 	    NROWS(header_names));
 	tcase_add_loop_test(tc, edit_changes_values_only, 0, NROWS(edits));

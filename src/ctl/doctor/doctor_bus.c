@@ -6,39 +6,25 @@
 
 #include "util/display.h"
 
-/* Is the server on this host, so that TLS is not needed? */
-static bool
-is_local(const char *server)
-{
-	const char	*host = strstr(server, "://");
-
-	host = host == NULL ? server : host + 3;
-	if (strchr(host, '@') != NULL)
-		host = strchr(host, '@') + 1;
-	return strncmp(host, "127.", 4) == 0 ||
-	    strncmp(host, "[::1]", 5) == 0 ||
-	    strncmp(host, "localhost", 9) == 0;
-}
-
 static void
 check_nats_tls(struct doctor *d)
 {
 	const struct conf	*c = d->ctl->conf;
-	bool			 always = c->nats.tls.ca[0] != '\0' ||
-				    c->nats.tls.cert[0] != '\0';
+	char			 host[CONF_HOST];
 
 	for (size_t i = 0; i < c->nats.servers.n; i++) {
 		const char *server = c->nats.servers.items[i];
 
-		if (always || strncmp(server, "tls://", 6) == 0)
+		conf_url_host(server, host);
+		if (conf_nats_tls(c, server) != TLS_DISABLE)
 			doctor_say(d, DOCTOR_OK, "broker tls", "%s", server);
-		else if (is_local(server))
+		else if (conf_is_loopback(host))
 			doctor_say(d, DOCTOR_OK, "broker tls", "not needed on "
 			    "this host");
 		else
 			doctor_say(d, DOCTOR_ADVICE, "broker tls", "%s: messages "
-			    "and passwords can be read on the network, unless "
-			    "the server requires TLS: write tls://", server);
+			    "can be read on the network: set nats.tls.mode: "
+			    "verify", server);
 	}
 }
 
@@ -86,25 +72,41 @@ check_nats_stream(struct doctor *d)
 static void
 check_nats(struct doctor *d)
 {
-	check_nats_tls(d);
 	if (connect_bus(d) && !d->ctl->conf->nats.core)
 		check_nats_stream(d);
 }
 
 static void
+check_endpoint_tls(struct doctor *d, const char *endpoint)
+{
+	char	host[CONF_HOST];
+
+	conf_url_host(endpoint, host);
+	if (strncmp(endpoint, "http:", 5) == 0 && !conf_is_loopback(host))
+		doctor_say(d, DOCTOR_ADVICE, "endpoint tls", "%s: messages can "
+		    "be read on the network: write https://", endpoint);
+}
+
+/* http.endpoint, and those that routes have in its place. */
+static void
 check_http(struct doctor *d)
 {
 	const struct conf	*c = d->ctl->conf;
-	const char		*host = strstr(c->http.endpoint, "://") + 3;
+	const struct conf_route	*r = c->publish.routes.items;
 
-	if (strncmp(c->http.endpoint, "https:", 6) != 0 && !is_local(host))
-		doctor_say(d, DOCTOR_ADVICE, "endpoint tls", "%s: messages and "
-		    "the token can be read on the network: write https://",
-		    c->http.endpoint);
+	check_endpoint_tls(d, c->http.endpoint);
+	for (size_t i = 0; i < c->publish.routes.n; i++)
+		check_endpoint_tls(d, r[i].endpoint);
 	if (c->http.signing_keys.n == 0)
 		doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are not "
 		    "signed, so the receiver cannot tell who sent them: set "
 		    "http.signing_keys");
+}
+
+static void
+say_warning(void *arg, const char *key, const char *text)
+{
+	doctor_say(arg, DOCTOR_WARN, key, "%s", text);
 }
 
 /* If it cannot be opened, that is a problem, see doctor_problems.c. */
@@ -114,8 +116,6 @@ check_another(struct doctor *d)
 	const struct conf	*c = d->ctl->conf;
 	struct err		 e;
 
-	if (c->publish.driver == DRIVER_HTTP)
-		check_http(d);
 	if (d->bus.ops->open(d->bus.arg, &e) < 0)
 		return;
 	if (c->publish.routes.n > 0)
@@ -142,6 +142,11 @@ doctor_broker(struct doctor *d)
 		    conf_destination(c, where));
 	if (p->ops->caution(p->arg, &e))
 		doctor_say(d, DOCTOR_ADVICE, p->ops->peer, "%s", e.text);
+	conf_warn(c, say_warning, d);
+	if (conf_uses_driver(c, DRIVER_NATS))
+		check_nats_tls(d);
+	if (conf_uses_driver(c, DRIVER_HTTP))
+		check_http(d);
 	if (c->publish.driver == DRIVER_NATS)
 		check_nats(d);
 	else
