@@ -130,7 +130,7 @@ framing_is_clear(struct request *r, const char *version)
 		check_end(&f, r);
 	if (f.why.text[0] == '\0')
 		check_body(&f, version);
-	/* Also http://HOST/PATH: a proxy might look at that host, or at Host. */
+	/* Also http://HOST/PATH: a proxy may look at either host. */
 	if (f.why.text[0] == '\0' && *r->path != '/')
 		err_set(&f.why, "what is asked for is no path");
 	/* A proxy may see the end of a piece of its body elsewhere. */
