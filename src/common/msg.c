@@ -168,6 +168,13 @@ batch_is_refused(const struct batch *b, uint64_t sequence)
 	return false;
 }
 
+uint64_t
+msg_group(const struct msg *m)
+{
+	/* NATS, 0, has the hash of the type alone. */
+	return bytes_hash(m->type) ^ m->destination * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 size_t
 msg_size(const struct msg *m)
 {

@@ -75,8 +75,8 @@ struct msg {
 					   the label is the key's */
 	bool		 has_label_hash;
 	unsigned	 range;		/* its index in batch.labels */
-	struct bytes	 group;		/* set while it is published: messages
-					   that a destination refuses together */
+	unsigned	 destination;	/* set while it is published: a number,
+					   see route.h */
 	int64_t		 in_doubt_ms;	/* in doubt for so many ms; -1: not in
 					   doubt; INT64_MAX: unknown */
 	int64_t		 age_us;	/* since created_at, when it was read;
@@ -174,6 +174,9 @@ void	msg_put_id(struct buf *, const char *prefix, struct msg *);
 
 /* Append its author's id, which it has. */
 void	msg_put_author_id(struct buf *, const struct msg *);
+
+/* Messages of one type and destination, which are refused together: a hash. */
+uint64_t	msg_group(const struct msg *);
 
 /* Bytes of payload and metadata, which only the author of a message limits. */
 size_t	msg_size(const struct msg *);

@@ -169,6 +169,9 @@ struct conf {
 		double		 jitter;
 		int64_t		 max_attempts;
 		int		 on_dead;	/* enum conf_on_dead */
+		int64_t		 blame_after;
+		int64_t		 burst;
+		int64_t		 burst_time;
 	} retry;
 	struct {
 		int		 driver;	/* enum conf_driver */

@@ -138,7 +138,6 @@ route_set_init(struct route_set *set, const struct conf *c,
 		init_route(set, i, (enum conf_driver)rules[i].driver);
 	}
 	init_route(set, set->n, (enum conf_driver)c->publish.driver);
-	/* Without routes a fault is told by type, whatever the driver. */
 	if (!set->several)
 		for (size_t i = 0; i <= set->n; i++)
 			set->routes[i].group[0] = '\0';

@@ -14,8 +14,11 @@
 #include "common/msg.h"
 #include "driver/envelope.h"
 
-/* NATS, which is 0, then one for each route, and the driver of the rest. */
-#define ROUTE_DESTINATIONS	(CONF_ROUTES_MAX + 2)
+/* NATS, which is 0, one for each route, the driver of the rest, and nowhere. */
+#define ROUTE_DESTINATIONS	(CONF_ROUTES_MAX + 3)
+
+/* Of what has no route, and waits for one. */
+#define ROUTE_NOWHERE	(ROUTE_DESTINATIONS - 1)
 
 /* The destination of all routes to NATS, which is one broker. */
 #define ROUTE_NATS	0
@@ -25,9 +28,8 @@ struct route {
 	struct envelope_form	 form;
 	unsigned		 destination;	/* its number; routes with one
 						   number fail together */
-	char			 group[64];	/* as msg.group; "": the type,
-						   for a broker may refuse one
-						   type and take others */
+	char			 group[64];	/* its name to the operator;
+						   "": it need not be named */
 };
 
 /*

@@ -5,7 +5,10 @@
 enum verdict {
 	VERDICT_STORED,		/* acknowledged with a sequence */
 	VERDICT_DUPLICATE,	/* was stored before; as good as stored */
-	VERDICT_MESSAGE,	/* can never be stored as it is */
+	VERDICT_MESSAGE,	/* it can be the message's own fault */
+	VERDICT_TOO_LARGE,	/* the same: too long for some limit */
+	VERDICT_ADDRESS,	/* as a rule it is not its fault; one message
+				   may have an address that is not there */
 	VERDICT_TRANSIENT,	/* not stored; try again later */
 	VERDICT_ABSENT,		/* not stored: no stream took it */
 	VERDICT_DESTINATION,	/* the stream's fault, not the message's */

@@ -26,13 +26,15 @@ static const struct nats_verdict_row rows[] = {
 	{ .status = NATS_CONNECTION_CLOSED, .verdict = VERDICT_LOST,
 	  .what = "connection closed" },
 
-	/* The message's fault, as long as the stream's limits stay. */
-	{ .code = 10054, .verdict = VERDICT_MESSAGE,
+	/* The stream's limit, which may have been lowered by mistake. */
+	{ .code = 10054, .verdict = VERDICT_TOO_LARGE,
+	  .class = CLASS_TOO_LARGE,
 	  .what = "message size exceeds maximum allowed" },
 	{ .code = 10097, .verdict = VERDICT_MESSAGE,
 	  .what = "header size exceeds maximum allowed of 64k" },
 	{ .code = 10077, .text = "message too large",
-	  .verdict = VERDICT_MESSAGE, .what = "message too large" },
+	  .verdict = VERDICT_TOO_LARGE, .class = CLASS_TOO_LARGE,
+	  .what = "message too large" },
 
 	/* Only by headers that no row can have: see envelope.c. */
 	{ .code = 10070, .verdict = VERDICT_MESSAGE,

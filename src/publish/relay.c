@@ -105,7 +105,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
 	    "%lld, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
-	type_breaker_says_nothing(&f->r->breaker, f->b->msgs[i].group,
+	type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i],
 	    clock_ms());
 	relay_refuse(f, i, CLASS_TOO_LARGE, e.text);
 	inflight_skipped(&f->w, i, false);
@@ -195,7 +195,7 @@ fill_and_send(struct flight *f, size_t i)
 		}
 	}
 	f->state[i] = DONE;
-	type_breaker_says_nothing(&r->breaker, m->group, clock_ms());
+	type_breaker_says_nothing(&r->breaker, m, clock_ms());
 	inflight_skipped(&f->w, i, relay_fail(f, m, true, e.text));
 	return true;
 }
@@ -209,7 +209,7 @@ send_one(struct flight *f, size_t i)
 
 	if (is_put_off(f, m)) {
 		f->state[i] = DONE;
-		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
+		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
 		/* Its lane waits, also until it is a dead letter. */
 		inflight_skipped(&f->w, i, false);
 		return true;
@@ -222,6 +222,15 @@ send_one(struct flight *f, size_t i)
 	return open;
 }
 
+static bool
+has_no_route(const struct flight *f, size_t i)
+{
+	const struct relay	*r = f->r;
+
+	return f->route[i]->rule == NULL && r->routes.n > 0 &&
+	    r->conf->publish.unmatched != UNMATCHED_DEFAULT;
+}
+
 /*
  * True if it has no destination, or one that takes nothing for now while others
  * go on.
@@ -231,7 +240,7 @@ is_without_route(struct flight *f, size_t i)
 {
 	const struct relay	*r = f->r;
 
-	if (f->route[i]->rule == NULL && r->routes.n > 0) {
+	if (has_no_route(f, i)) {
 		if (r->conf->publish.unmatched == UNMATCHED_HOLD)
 			return refuse_unsent(f, i, CLASS_NO_ROUTE,
 			    "no route of publish.routes matches");
@@ -254,7 +263,7 @@ offer(struct flight *f, size_t i)
 {
 	if (is_without_route(f, i))
 		return true;
-	switch (type_breaker_ask(&f->r->breaker, f->b->msgs[i].group,
+	switch (type_breaker_ask(&f->r->breaker, &f->b->msgs[i],
 	    clock_ms())) {
 	case BREAKER_ASIDE:
 		f->state[i] = ASIDE;
@@ -466,9 +475,8 @@ choose_routes(struct flight *f)
 		struct msg *m = &f->b->msgs[i];
 
 		f->route[i] = route_of(&f->r->routes, m);
-		m->group = f->route[i]->group[0] == '\0' ? m->type :
-		    (struct bytes){ f->route[i]->group,
-		    strlen(f->route[i]->group) };
+		m->destination = has_no_route(f, i) ? ROUTE_NOWHERE :
+		    f->route[i]->destination;
 	}
 }
 
@@ -483,6 +491,9 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 		return;
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.class = xcalloc(b->n + 1, sizeof(*f.class));
+	f.accused = xcalloc(b->n + 1, sizeof(*f.accused));
+	f.alone = xcalloc(b->n + 1, sizeof(*f.alone));
+	f.spent = xcalloc(b->n + 1, sizeof(*f.spent));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * RELAY_SENDS + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
@@ -504,6 +515,9 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	inflight_free(&f.w);
 	free(f.state);
 	free(f.class);
+	free(f.accused);
+	free(f.alone);
+	free(f.spent);
 	free(f.sent_at);
 	free(f.order);
 	free(f.ordinal);

@@ -21,6 +21,7 @@
 #include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
+#include "publish/trial.h"
 #include "common/msg.h"
 #include "driver/pub.h"
 #include "publish/streams.h"
@@ -46,6 +47,7 @@ struct relay {
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
+	struct trial		 trial;		/* and messages */
 	struct streams		 streams;	/* only without nats.stream */
 	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
@@ -84,6 +86,9 @@ struct relay {
 };
 
 #define RELAY_KEEP_MS	500
+
+/* So begins the error of a message that is held: it is no dead letter yet. */
+#define RELAY_HELD	"held: "
 
 /* Sends that failed, whether or not that counts as the message's failure. */
 struct relay_failures {

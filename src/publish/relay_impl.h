@@ -30,6 +30,9 @@ struct flight {
 	struct inflight		 w;
 	enum state		*state;
 	enum error_class	*class;		/* of a refusal */
+	bool			*accused;	/* it may be its own fault: */
+	bool			*alone;		/* it tells nothing of its type */
+	bool			*spent;		/* its last attempt has failed */
 	int64_t			*sent_at;	/* clock_us() */
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
@@ -75,6 +78,13 @@ bool	relay_bury(struct flight *, struct msg *, const char *reason,
 bool	relay_fail(struct flight *, struct msg *, bool message,
 	    const char *text);
 
+/*
+ * The same as relay_bury for what an answer has decided: if there were too many
+ * of them lately it is held, and so is its lane.
+ */
+bool	relay_bury_or_hold(struct flight *, struct msg *, const char *reason,
+	    const char *text);
+
 /* The destination refused it; relay_judge decides whose fault that was. */
 void	relay_refuse(struct flight *, size_t i, enum error_class,
 	    const char *text);
@@ -90,7 +100,7 @@ const struct taken *relay_taken(const struct flight *, size_t i);
 
 /* Its type, or its route, was refused: the breaker tries it less often. */
 void	relay_refuse_type(struct flight *, const struct msg *,
-	    enum error_class, const char *why);
+	    enum error_class, bool turns, const char *why);
 
 /* True if its type is blamed, or its stream is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);

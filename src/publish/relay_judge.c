@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "util/backoff.h"
 #include "util/clock.h"
 
 /* A message that waits for its destination is tried again after so many ms. */
@@ -25,13 +26,13 @@
 #define ROTATE_MS	5000	/* longer than a probe is missed */
 
 static bool
-took_group(const struct batch *b, struct bytes group)
+took_group(const struct batch *b, const struct msg *m)
 {
+	uint64_t	group = msg_group(m);
+
 	for (size_t i = 0; i < b->n; i++)
 		if (b->msgs[i].outcome == OUT_DELIVERED &&
-		    b->msgs[i].group.len == group.len &&
-		    memcmp(b->msgs[i].group.data, group.data,
-		    group.len) == 0)
+		    msg_group(&b->msgs[i]) == group)
 			return true;
 	return false;
 }
@@ -42,6 +43,8 @@ speaks_for_its_type(const struct flight *f, size_t i)
 {
 	const struct msg	*m = &f->b->msgs[i];
 
+	if (f->alone[i])
+		return false;
 	/* It was not sent, because it has no destination now. */
 	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||
 	    f->class[i] == CLASS_NO_ROUTE || f->class[i] == CLASS_AUDIT))
@@ -58,10 +61,31 @@ judge_types(struct flight *f)
 		const struct msg *m = &f->b->msgs[i];
 
 		/* As in was_tried. */
-		if (speaks_for_its_type(f, i) && !took_group(f->b, m->group))
+		if (speaks_for_its_type(f, i) && !took_group(f->b, m))
 			relay_refuse_type(f, m, f->state[i] == REFUSED ?
-			    f->class[i] : CLASS_TIMEOUT, m->error);
+			    f->class[i] : CLASS_TIMEOUT,
+			    f->accused[i], m->error);
 	}
+}
+
+static int64_t
+own_wait(const struct flight *f, const struct msg *m)
+{
+	return trial_wait(&f->r->trial, m->sequence,
+	    f->r->conf->retry.blame_after);
+}
+
+/*
+ * It may be its own fault: the others of its type go on, and its lane shows.
+ */
+static void
+set_apart(struct flight *f, size_t i)
+{
+	struct msg	*m = &f->b->msgs[i];
+
+	m->outcome = OUT_DEFER;
+	m->delay_ms = m->hold_ms = own_wait(f, m);
+	relay_note_failure(f, m, m->error);
 }
 
 /*
@@ -77,26 +101,25 @@ hold_message(struct flight *f, size_t i)
 	struct msg		*m = &f->b->msgs[i];
 
 	m->outcome = OUT_DEFER;
-	m->delay_ms = later(type_breaker_wait(k, m->group, clock_ms()),
+	m->delay_ms = later(type_breaker_wait(k, m, clock_ms()),
 	    PROBE_MS);
 	/* It may be refused for its own sake: let another be tried before it,
 	   when the breaker offers all, because no probe came. */
-	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m->group)) {
-		m->delay_ms += ROTATE_MS;
+	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m)) {
+		m->delay_ms += f->accused[i] ? own_wait(f, m) : ROTATE_MS;
 		m->hold_ms = m->delay_ms;
 		return;
 	}
-	m->hold_ms = type_breaker_choose(k, m->group) ? m->delay_ms : HOLD_MS;
+	m->hold_ms = type_breaker_choose(k, m) ? m->delay_ms : HOLD_MS;
 }
 
 static void
 defer_message(struct flight *f, size_t i, bool down)
 {
 	struct msg	*m = &f->b->msgs[i];
-	int64_t		 wait = type_breaker_wait(&f->r->breaker, m->group,
-			     clock_ms());
+	int64_t		 wait = type_breaker_wait(&f->r->breaker, m, clock_ms());
 
-	if (!down && type_breaker_holds(&f->r->breaker, m->group)) {
+	if (!down && type_breaker_holds(&f->r->breaker, m)) {
 		hold_message(f, i);
 		return;
 	}
@@ -114,8 +137,8 @@ defer_message(struct flight *f, size_t i, bool down)
 static bool
 is_of_type(const struct flight *f, size_t i)
 {
-	return f->state[i] == REFUSED &&
-	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group);
+	return f->state[i] == REFUSED && !f->alone[i] &&
+	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]);
 }
 
 /* Types that are refused while others are taken, after all other failures. */
@@ -140,7 +163,8 @@ is_down(const struct flight *f)
 	    relay_taken(f, 0)->acked > 0)
 		return false;
 	for (size_t i = 0; i < f->b->n; i++)
-		if (f->sent_at[i] != 0 && !relay_is_blamed(f, i))
+		if (f->sent_at[i] != 0 && !f->alone[i] &&
+		    !relay_is_blamed(f, i))
 			return true;
 	return false;
 }
@@ -162,6 +186,10 @@ judge_refused(struct flight *f)
 
 		if (f->state[i] != REFUSED)
 			continue;
+		if (f->alone[i]) {
+			set_apart(f, i);
+			continue;
+		}
 		defer_message(f, i, down);
 		if (down && !f->res->down) {
 			err_set(&f->res->why, "%s", m->error);
@@ -210,6 +238,64 @@ judge_lost(struct flight *f)
 	}
 }
 
+/*
+ * When its first try was, at the latest: its attempts tell how long it waited.
+ */
+static int64_t
+first_tried(const struct flight *f, size_t i)
+{
+	const struct conf	*c = f->r->conf;
+	const struct conf_route	*rule = f->route[i]->rule;
+	int64_t			 longest = route_max_backoff(c, rule);
+	double			 waited = 0;
+
+	for (unsigned k = 1; k <= f->b->msgs[i].attempts; k++)
+		waited += k >= route_max_attempts(c, rule) ? (double)longest :
+		    (double)backoff_retry(route_backoff(c, rule), longest, 0,
+		    k) * (1 - c->retry.jitter);
+	return f->sent_at[i] / 1000 - (int64_t)waited;
+}
+
+/*
+ * Its last attempt has failed.  It is dead only if its destination has taken
+ * another one since its first; otherwise it is tried as before, at the longest
+ * delay.
+ */
+static void
+judge_spent(struct flight *f)
+{
+	struct err	e;
+
+	for (size_t i = 0; i < f->b->n; i++) {
+		struct msg *m = &f->b->msgs[i];
+
+		if (!f->spent[i] || m->outcome != OUT_RETRY)
+			continue;
+		if (!trial_took_since(&f->r->trial, m->destination,
+		    first_tried(f, i))) {
+			m->delay_ms = route_max_backoff(f->r->conf,
+			    f->route[i]->rule);
+			continue;
+		}
+		err_set(&e, "%s", m->error);
+		m->delay_ms = 0;
+		relay_bury_or_hold(f, m, "attempts", e.text);
+	}
+}
+
+/* What was taken tells of those of its group that were refused. */
+static void
+tell_accused(struct flight *f)
+{
+	for (size_t i = 0; f->r->trial.n > 0 && i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
+
+		if (m->outcome == OUT_DELIVERED)
+			trial_took(&f->r->trial, msg_group(m), m->sequence,
+			    msg_size(m), f->sent_at[i] / 1000, clock_ms());
+	}
+}
+
 /* The loss of the connection left some without an answer. */
 static void
 count_failure(const struct flight *f, size_t i, struct relay_failures *n)
@@ -243,5 +329,7 @@ relay_judge(struct flight *f)
 	judge_types(f);
 	judge_aside(f);
 	judge_refused(f);
+	judge_spent(f);
+	tell_accused(f);
 	count_failures(f);
 }

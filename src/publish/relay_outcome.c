@@ -32,6 +32,9 @@
 static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define ABSENT_MEMORY_MS	10000
 
+/* What is held waits for a person: so long that its key is recorded. */
+#define HELD_MS		30000
+
 /* A destination may wish that a message is not sent for so long. */
 #define RETRY_AFTER_MAX_MS	(60 * 60 * 1000)
 
@@ -89,17 +92,34 @@ relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
 	relay_note_failure(f, m, text);
 	if (message)
 		return relay_bury(f, m, "message", text);
-	if (m->attempts + 1 >= route_max_attempts(c, rule)) {
-		/*
-		 * The next try might succeed: until it is a dead letter, no
-		 * later message of its lane may pass it.
-		 */
-		relay_bury(f, m, "attempts", text);
-		return false;
-	}
+	/*
+	 * The next try might succeed: until it is a dead letter, no later
+	 * message of its lane may pass it.
+	 */
 	msg_fail(m, OUT_RETRY, text);
 	m->delay_ms = backoff_retry(route_backoff(c, rule),
 	    route_max_backoff(c, rule), c->retry.jitter, m->attempts + 1);
+	f->spent[m - f->b->msgs] = m->attempts + 1 >=
+	    route_max_attempts(c, rule);
+	return false;
+}
+
+bool
+relay_bury_or_hold(struct flight *f, struct msg *m, const char *reason,
+    const char *text)
+{
+	const struct conf	*c = f->r->conf;
+	uint64_t		 cause = msg_group(m) ^ text_hash(reason);
+	struct err		 e;
+
+	if (!f->r->has_dead || trial_may_bury(&f->r->trial, cause,
+	    c->retry.burst, c->retry.burst_time, clock_ms()))
+		return relay_bury(f, m, reason, text);
+	err_set(&e, RELAY_HELD "more than %lld of its type were to be dead "
+	    "letters: %s", (long long)c->retry.burst, text);
+	msg_fail(m, OUT_RETRY, e.text);
+	m->delay_ms = later(HELD_MS,
+	    route_max_backoff(c, f->route[m - f->b->msgs]->rule));
 	return false;
 }
 
@@ -126,18 +146,25 @@ subject_of(struct flight *f, const struct msg *m)
  * With several destinations the others are assumed to take messages: a refusal
  * must never make them wait.
  */
-void
-relay_refuse_type(struct flight *f, const struct msg *m,
+static void
+refuse_type(struct flight *f, const struct msg *m, bool others, bool turns,
     enum error_class class, const char *why)
 {
-	struct relay		*r = f->r;
-	const struct taken	*t = relay_taken(f, (size_t)(m - f->b->msgs));
-
-	type_breaker_refused(&r->breaker, &(struct type_refusal){
-	    .type = m->group, .class = class, .why = why,
-	    .others = t->acked > 0 || r->routes.several,
+	type_breaker_refused(&f->r->breaker, &(struct type_refusal){
+	    .m = m, .route = f->route[m - f->b->msgs]->group, .class = class,
+	    .why = why, .others = others, .turns = turns,
 	    .subject = subject_of(f, m) },
 	    clock_ms());
+}
+
+void
+relay_refuse_type(struct flight *f, const struct msg *m,
+    enum error_class class, bool turns, const char *why)
+{
+	const struct taken	*t = relay_taken(f, (size_t)(m - f->b->msgs));
+
+	refuse_type(f, m, t->acked > 0 || f->r->routes.several, turns, class,
+	    why);
 }
 
 /*
@@ -148,31 +175,36 @@ relay_refuse_type(struct flight *f, const struct msg *m,
  */
 static void
 was_tried(struct flight *f, const struct msg *m, enum error_class class,
-    const char *why)
+    bool turns, const char *why)
 {
-	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m->group))
-		relay_refuse_type(f, m, class, why);
+	if (f->r->breaker.n > 0 && type_breaker_is_out(&f->r->breaker, m))
+		relay_refuse_type(f, m, class, turns, why);
 }
 
 bool
 relay_is_blamed(const struct flight *f, size_t i)
 {
 	return (f->r->breaker.n > 0 &&
-	    type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group)) ||
+	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i])) ||
 	    (f->subject != NULL &&
 	    streams_is_silent(&f->r->streams, f->subject[i]));
+}
+
+static void
+note_refused(struct flight *f, size_t i, enum error_class class,
+    const char *text)
+{
+	msg_fail(&f->b->msgs[i], OUT_UNSENT, text);
+	f->state[i] = REFUSED;
+	f->class[i] = class;
 }
 
 void
 relay_refuse(struct flight *f, size_t i, enum error_class class,
     const char *text)
 {
-	struct msg	*m = &f->b->msgs[i];
-
-	was_tried(f, m, class, text);
-	msg_fail(m, OUT_UNSENT, text);
-	f->state[i] = REFUSED;
-	f->class[i] = class;
+	was_tried(f, &f->b->msgs[i], class, false, text);
+	note_refused(f, i, class, text);
 }
 
 /*
@@ -182,7 +214,7 @@ relay_refuse(struct flight *f, size_t i, enum error_class class,
 static bool
 joins_a_round(struct flight *f, size_t i, int64_t now)
 {
-	if (type_breaker_is_blamed(&f->r->breaker, f->b->msgs[i].group))
+	if (type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
 		return false;
 	if (f->nagain > 0)
 		return true;
@@ -289,7 +321,8 @@ note_taken(struct flight *f, const struct pub_answer *a)
 	f->slowest = later(f->slowest, took / 1000);
 	measure(f, m, now, took);
 	if (f->r->breaker.n > 0)
-		type_breaker_took(&f->r->breaker, m->group, f->heard_at);
+		type_breaker_took(&f->r->breaker, m, f->heard_at);
+	trial_route_took(&f->r->trial, m->destination, f->heard_at);
 	if (f->subject != NULL)
 		note_stream(f, a);
 	if (f->ordinal[i] >= t->acked)
@@ -369,14 +402,60 @@ look_later(struct flight *f, const struct pub_answer *a)
 	f->nlook++;
 }
 
-/* It failed for now, but maybe not before the time that the answer wishes. */
+/*
+ * It failed for now, but maybe not before the time that the answer wishes.  If
+ * its route takes nothing, others of its type need not fail as well.
+ */
 static void
 fail_for_now(struct flight *f, struct msg *m, const struct pub_answer *a)
 {
 	relay_fail(f, m, false, a->text);
-	if (m->outcome == OUT_RETRY)
-		m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
-		    RETRY_AFTER_MAX_MS));
+	m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
+	    RETRY_AFTER_MAX_MS));
+	if (trial_failed(&f->r->trial, m->destination, m->sequence))
+		refuse_type(f, m, true, true, a->class, a->text);
+	else
+		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
+}
+
+static enum trial_kind
+kind_of(enum verdict verdict)
+{
+	return verdict == VERDICT_TOO_LARGE ? TRIAL_SIZE :
+	    verdict == VERDICT_ADDRESS ? TRIAL_ADDRESS : TRIAL_CONTENT;
+}
+
+/*
+ * The answer can be about this message alone.  True as in relay_bury: then it
+ * was.
+ */
+static bool
+try_message(struct flight *f, size_t i, const struct pub_answer *a)
+{
+	struct relay	*r = f->r;
+	struct msg	*m = &f->b->msgs[i];
+	enum trial_say	 say = trial_refused(&r->trial, &(struct trial_case){
+			     .sequence = m->sequence, .group = msg_group(m),
+			     .destination = m->destination,
+			     .kind = kind_of(a->verdict), .size = msg_size(m),
+			     .sent_at = f->sent_at[i] / 1000,
+			     .blame_after = r->conf->retry.blame_after },
+			     clock_ms());
+
+	f->accused[i] = say != TRIAL_OWN;
+	if (say == TRIAL_ALL) {
+		was_tried(f, m, a->class, true, a->text);
+		note_refused(f, i, a->class, a->text);
+		return false;
+	}
+	type_breaker_says_nothing(&r->breaker, m, clock_ms());
+	if (say == TRIAL_OWN) {
+		relay_note_failure(f, m, a->text);
+		return relay_bury_or_hold(f, m, "message", a->text);
+	}
+	note_refused(f, i, a->class, a->text);
+	f->alone[i] = true;
+	return false;
 }
 
 /*
@@ -447,11 +526,11 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		note_lost(f, i, a);
 		break;
 	case VERDICT_MESSAGE:
-		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
-		go_on = relay_fail(f, m, true, a->text);
+	case VERDICT_TOO_LARGE:
+	case VERDICT_ADDRESS:
+		go_on = try_message(f, i, a);
 		break;
 	case VERDICT_TRANSIENT:
-		type_breaker_says_nothing(&f->r->breaker, m->group, clock_ms());
 		fail_for_now(f, m, a);
 		break;
 	}
@@ -540,7 +619,7 @@ time_out(struct flight *f, size_t i)
 		relay_refuse_absent(f, i);
 	} else if (is_surely_overtaken(f, i)) {	/* a later one was stored */
 		f->res->stalled_ms = clock_ms() - f->heard_at;
-		was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, e.text);
+		was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, false, e.text);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
 	} else
 		note_silence(f, i, e.text);

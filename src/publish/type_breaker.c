@@ -33,21 +33,22 @@
 #define FORGET_MS	60000
 
 static struct type_breaker_item *
-find_breaker(const struct type_breaker *k, struct bytes type)
+find_breaker(const struct type_breaker *k, const struct msg *m)
 {
 	/* A row without its event has no type. */
-	for (size_t i = 0; i < k->n && type.data != NULL; i++)
-		if (k->items[i].len == type.len &&
-		    memcmp(k->items[i].type, type.data, type.len) == 0)
+	for (size_t i = 0; i < k->n && m->type.data != NULL; i++)
+		if (k->items[i].destination == m->destination &&
+		    k->items[i].len == m->type.len &&
+		    memcmp(k->items[i].type, m->type.data, m->type.len) == 0)
 			return (struct type_breaker_item *)&k->items[i];
 	return NULL;
 }
 
 enum type_breaker_say
-type_breaker_ask(struct type_breaker *k, struct bytes type, int64_t now)
+type_breaker_ask(struct type_breaker *k, const struct msg *m, int64_t now)
 {
 	struct type_breaker_item	*item = k->n == 0 ? NULL :
-					    find_breaker(k, type);
+					    find_breaker(k, m);
 
 	if (item == NULL)
 		return BREAKER_GOES;
@@ -83,9 +84,9 @@ type_breaker_begin(struct type_breaker *k, int64_t now)
 }
 
 void
-type_breaker_took(struct type_breaker *k, struct bytes type, int64_t now)
+type_breaker_took(struct type_breaker *k, const struct msg *m, int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, m);
 
 	k->taken_at = now;
 	if (item == NULL)
@@ -95,10 +96,10 @@ type_breaker_took(struct type_breaker *k, struct bytes type, int64_t now)
 }
 
 void
-type_breaker_says_nothing(struct type_breaker *k, struct bytes type,
+type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
     int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, m);
 
 	if (item == NULL)
 		return;
@@ -109,31 +110,33 @@ type_breaker_says_nothing(struct type_breaker *k, struct bytes type,
 }
 
 bool
-type_breaker_is_out(const struct type_breaker *k, struct bytes type)
+type_breaker_is_out(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, m);
 
 	return item != NULL && item->out;
 }
 
 bool
-type_breaker_is_blamed(const struct type_breaker *k, struct bytes type)
+type_breaker_is_blamed(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, m);
 
 	return item != NULL && item->blamed;
 }
 
 static struct type_breaker_item *
-add_breaker(struct type_breaker *k, struct bytes type)
+add_breaker(struct type_breaker *k, const struct type_refusal *f)
 {
+	struct bytes			 type = f->m->type;
 	struct type_breaker_item	*item;
 
-	if (k->n == TYPE_BREAKER_MAX)
+	if (type.data == NULL || k->n == TYPE_BREAKER_MAX)
 		return NULL;
 	item = &k->items[k->n++];
 	*item = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
-	    .len = type.len, .backoff = { .floor_ms = FLOOR_MS,
+	    .len = type.len, .group = msg_group(f->m), .route = f->route,
+	    .destination = f->m->destination, .backoff = { .floor_ms = FLOOR_MS,
 	    .ceiling_ms = CEILING_MS } };
 	memcpy(item->type, type.data, type.len);
 	return item;
@@ -174,10 +177,10 @@ void
 type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
     int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, f->type);
+	struct type_breaker_item	*item = find_breaker(k, f->m);
 	bool				 others;
 
-	if (item == NULL && (item = add_breaker(k, f->type)) == NULL)
+	if (item == NULL && (item = add_breaker(k, f)) == NULL)
 		return;
 	item->probes += item->out;
 	item->out = false;
@@ -188,7 +191,8 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 		return;
 	note_refusal(k, item, f, now);
 	item->refused_in = k->batch;
-	item->chosen = false;
+	item->chosen = item->asked = false;
+	item->turns = f->turns;
 	if (others && !item->blamed)
 		k->changes++;
 	item->blamed = item->blamed || others;
@@ -214,9 +218,9 @@ type_breaker_blame(struct type_breaker *k, int64_t now)
 }
 
 bool
-type_breaker_holds(const struct type_breaker *k, struct bytes type)
+type_breaker_holds(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, m);
 
 	return item != NULL && item->blamed && is_answered(item);
 }
@@ -231,16 +235,33 @@ type_breaker_list_held(const struct type_breaker *k,
 		const struct type_breaker_item *item = &k->items[i];
 
 		if (item->blamed && item->missed_at == 0)
-			hashes[n++] = bytes_hash((struct bytes){ item->type,
-			    item->len });
+			hashes[n++] = item->group;
+	}
+	return n;
+}
+
+size_t
+type_breaker_list_wanted(struct type_breaker *k, int64_t now,
+    uint64_t hashes[TYPE_BREAKER_MAX])
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct type_breaker_item *item = &k->items[i];
+
+		if (!item->blamed || item->out || item->chosen || item->asked ||
+		    now < item->until)
+			continue;
+		item->asked = true;
+		hashes[n++] = item->group;
 	}
 	return n;
 }
 
 bool
-type_breaker_choose(struct type_breaker *k, struct bytes type)
+type_breaker_choose(struct type_breaker *k, const struct msg *m)
 {
-	struct type_breaker_item	*item = find_breaker(k, type);
+	struct type_breaker_item	*item = find_breaker(k, m);
 	bool				 was = item == NULL || item->chosen;
 
 	if (item != NULL)
@@ -251,13 +272,14 @@ type_breaker_choose(struct type_breaker *k, struct bytes type)
 static bool
 is_rotating(const struct type_breaker_item *item)
 {
-	return is_answered(item) && item->probes % PROBES == PROBES - 1;
+	return is_answered(item) && (item->turns ||
+	    item->probes % PROBES == PROBES - 1);
 }
 
 bool
-type_breaker_rotates(const struct type_breaker *k, struct bytes type)
+type_breaker_rotates(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, m);
 
 	return item != NULL && is_rotating(item);
 }
@@ -269,14 +291,13 @@ check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
 {
 	bool	answered = is_answered(item);
 	int64_t	patience = answered ? PATIENCE_MS : PATIENCE_SLOW_MS;
-	int64_t	late = is_rotating(item) ? 0 : answered ? MISSED_MS : patience;
+	int64_t	late = answered ? MISSED_MS : patience;
 	int64_t	due = later(item->until, from);
 
 	if (!item->blamed || item->out)
 		return false;
 	if (item->missed_at != 0)
 		return now >= later(item->missed_at, due + patience) + patience;
-	/* If another message is to be tried, none is chosen: do not wait. */
 	if (now < due + late)
 		return false;
 	item->missed_at = now;
@@ -293,9 +314,9 @@ type_breaker_check(struct type_breaker *k, int64_t from, int64_t now)
 }
 
 int64_t
-type_breaker_wait(const struct type_breaker *k, struct bytes type, int64_t now)
+type_breaker_wait(const struct type_breaker *k, const struct msg *m, int64_t now)
 {
-	const struct type_breaker_item	*item = find_breaker(k, type);
+	const struct type_breaker_item	*item = find_breaker(k, m);
 
 	return item == NULL ? 0 : item->until - now;
 }

@@ -24,6 +24,9 @@
 struct type_breaker_item {
 	char		*type;
 	size_t		 len;
+	unsigned	 destination;	/* of the messages of this type */
+	uint64_t	 group;		/* msg_group() of them */
+	const char	*route;		/* as route.group: its name; or "" */
 	int64_t		 until;		/* no message of it is sent before */
 	struct backoff	 backoff;
 	bool		 out;		/* its probe has no answer yet */
@@ -32,6 +35,8 @@ struct type_breaker_item {
 	int64_t		 refused_at;	/* the last time */
 	bool		 chosen;	/* a message will be the next probe */
 	unsigned	 probes;	/* refused in a row */
+	bool		 turns;		/* each probe is another message */
+	bool		 asked;		/* type_breaker_list_wanted named it */
 
 	/* For the operator; the subject is of the first one refused. */
 	int64_t		 since;		/* the first refusal in a row */
@@ -54,11 +59,14 @@ struct type_breaker {
 
 /* A refusal, and what to tell the operator of it.  All borrowed. */
 struct type_refusal {
-	struct bytes	 type;
+	const struct msg *m;
+	const char	*route;		/* route.group: it has to last */
 	enum error_class class;
 	const char	*subject;
 	const char	*why;
 	bool		 others;	/* messages of others were taken */
+	bool		 turns;		/* it may be refused for its own sake:
+					   the next probe is another message */
 };
 
 /*
@@ -76,26 +84,26 @@ enum type_breaker_say {
 };
 
 enum type_breaker_say	type_breaker_ask(struct type_breaker *,
-			    struct bytes type, int64_t now);
+			    const struct msg *, int64_t now);
 
 /* A message of the type was taken: the type is forgotten. */
 void			type_breaker_took(struct type_breaker *,
-			    struct bytes type, int64_t now);
+			    const struct msg *, int64_t now);
 
 /*
  * The probe failed by its own fault, which tells nothing of the type: another
  * message may be the probe from now on.
  */
 void			type_breaker_says_nothing(struct type_breaker *,
-			    struct bytes type, int64_t now);
+			    const struct msg *, int64_t now);
 
 /* True if a probe of the type was sent and has no answer yet. */
 bool			type_breaker_is_out(const struct type_breaker *,
-			    struct bytes type);
+			    const struct msg *);
 
 /* True if the type was refused while others were taken. */
 bool			type_breaker_is_blamed(const struct type_breaker *,
-			    struct bytes type);
+			    const struct msg *);
 
 /*
  * The type was refused and is not tried again in this batch.  If others were
@@ -128,7 +136,7 @@ void			type_breaker_check(struct type_breaker *, int64_t from,
  * took is set, but for one, which comes back as the next probe.
  */
 bool			type_breaker_holds(const struct type_breaker *,
-			    struct bytes type);
+			    const struct msg *);
 
 /*
  * Hashes of the types whose messages stay held: the blamed ones, unless a probe
@@ -138,19 +146,26 @@ size_t			type_breaker_list_held(const struct type_breaker *,
 			    uint64_t hashes[TYPE_BREAKER_MAX]);
 
 /*
- * True after some probes in a row: the next one is to be another message, for
- * this one may be refused for its own sake.
+ * Types whose probe is due, and for which no message was chosen: one that is
+ * held is to be offered now.  Each is named once.
+ */
+size_t			type_breaker_list_wanted(struct type_breaker *,
+			    int64_t now, uint64_t hashes[TYPE_BREAKER_MAX]);
+
+/*
+ * True if the next probe is to be another message, for this one may be refused
+ * for its own sake: with turns, or after some probes in a row.
  */
 bool			type_breaker_rotates(const struct type_breaker *,
-			    struct bytes type);
+			    const struct msg *);
 
 /* True once after each refusal: this message is to be the next probe. */
 bool			type_breaker_choose(struct type_breaker *,
-			    struct bytes type);
+			    const struct msg *);
 
 /* How long the type waits, in ms; 0 or less: it does not wait. */
 int64_t			type_breaker_wait(const struct type_breaker *,
-			    struct bytes type, int64_t now);
+			    const struct msg *, int64_t now);
 
 void			type_breaker_free(struct type_breaker *);
 

@@ -261,7 +261,7 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 		if (m->outcome == OUT_DEFER && m->hold_ms > 0) {
 			w.due_at = now + m->hold_ms;
 			w.why = BLOCK_TYPE;
-			w.type = bytes_hash(m->group);
+			w.type = msg_group(m);
 		}
 	} else if (m->outcome == OUT_UNSENT &&
 	    lanes_blocks(b->lanes, w.lane, m->sequence))

@@ -290,6 +290,19 @@ lanes_types_taken(struct lanes *h, const uint64_t *held, size_t n, int64_t now)
 	}
 }
 
+void
+lanes_offer_one(struct lanes *h, uint64_t type, int64_t now)
+{
+	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next) {
+		if (l->why != BLOCK_TYPE || l->head == LANE_NONE ||
+		    l->head_parked || l->type != type)
+			continue;
+		if (l->due_at > now)
+			set_due(h, l, now);
+		return;
+	}
+}
+
 bool
 lanes_wait_for_route(const struct lanes *h)
 {

@@ -132,6 +132,9 @@ size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
 void	lanes_types_taken(struct lanes *, const uint64_t *held, size_t n,
 	    int64_t now);
 
+/* One head that waits for this type, the one tried longest ago, is due now. */
+void	lanes_offer_one(struct lanes *, uint64_t type, int64_t now);
+
 /*
  * Does a head wait that its destination refused, or that another worker may be
  * sending?

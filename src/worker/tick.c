@@ -362,7 +362,11 @@ wake_types(struct tick *t)
 {
 	struct type_breaker	*k = &t->relay->breaker;
 	uint64_t		 held[TYPE_BREAKER_MAX];
+	size_t			 n = type_breaker_list_wanted(k, clock_ms(),
+				     held);
 
+	for (size_t i = 0; i < n; i++)
+		lanes_offer_one(t->backlog.lanes, held[i], clock_ms());
 	type_breaker_check(k, t->backlog.candidates.heads_at, clock_ms());
 	if (k->took)
 		lanes_types_taken(t->backlog.lanes, held,

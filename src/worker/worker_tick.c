@@ -52,9 +52,15 @@ copy_cut(char *to, size_t size, const char *text)
 static void
 show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
 {
+	char		type[PRINTABLE_SIZE];
+	struct err	e;
+
 	r->since = item->since;
 	copy_cut(r->class, sizeof(r->class), error_class_word(item->class));
-	printable_text(r->type, item->type, item->len);
+	printable_text(type, item->type, item->len);
+	err_set(&e, "%s%s%s", item->route, item->route[0] == '\0' ? "" :
+	    ", type ", type);
+	copy_cut(r->type, sizeof(r->type), e.text);
 	copy_cut(r->subject, sizeof(r->subject), item->subject);
 	copy_cut(r->why, sizeof(r->why), item->why.text);
 }

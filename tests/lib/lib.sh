@@ -242,7 +242,7 @@ write_conf() {
 	mysql: {socket: "$SOCKET", user: outbox, password_env: OUTBOX_PW, database: app}
 	outbox: {partition_count: ${PARTITIONS:-16}, ordering: ${ORDERING:-key}${OUTBOX:+, $OUTBOX}}
 	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}, gather: ${GATHER:-false}}
-	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}}
+	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}${RETRY:+, $RETRY}}
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}}
 	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}"${SCRUB:+, scrub: $SCRUB}, subject: "${SUBJECT:-events.{event_type\}}"}
 	log: {level: ${LEVEL:-info}}
@@ -420,6 +420,16 @@ plain_stream() {
 	    "deny_purge":false,"allow_rollup_hdrs":false,
 	    "allow_direct":true,"mirror_direct":false'"${1:+,$1}}" \
 	    > "$DIR/js.out"
+	grep -q '"config":' "$DIR/js.out"
+}
+
+# limit_stream SIZE: the longest message that EVENTS takes; -1: any
+limit_stream() {
+	js_api STREAM.UPDATE.EVENTS '{"name":"EVENTS","subjects":["events.>"],
+	    "retention":"limits","max_consumers":-1,"max_msgs":-1,
+	    "max_bytes":-1,"max_age":0,"max_msg_size":'"$1"',
+	    "storage":"file","discard":"old","num_replicas":1,
+	    "duplicate_window":600000000000}' > "$DIR/js.out"
 	grep -q '"config":' "$DIR/js.out"
 }
 

@@ -142,7 +142,7 @@ static const struct {
 } streams[] = {
 	{ full, false, VERDICT_DESTINATION, "10077" },
 	{ full_of_bytes, false, VERDICT_DESTINATION, "10077" },
-	{ small_messages, false, VERDICT_MESSAGE, "10054" },
+	{ small_messages, false, VERDICT_TOO_LARGE, "10054" },
 	{ sealed, true, VERDICT_DESTINATION, "10109" },
 };
 
@@ -350,7 +350,7 @@ static const struct {
 	{ "{\"error\":{\"code\":503,\"err_code\":10023,\"description\":"
 	  "\"insufficient resources\"},\"stream\":\"EVENTS\",\"seq\":0}",
 	  VERDICT_DESTINATION, 0, "insufficient" },
-	{ "{\"error\":{\"code\":400,\"err_code\":10054}}", VERDICT_MESSAGE, 0,
+	{ "{\"error\":{\"code\":400,\"err_code\":10054}}", VERDICT_TOO_LARGE, 0,
 	  "10054" },
 	{ "{\"error\":{\"code\":409,\"err_code\":10158,\"description\":\"x\"},"
 	  "\"stream\":\"EVENTS\",\"seq\":3}", VERDICT_TRANSIENT, 0, "10158" },
@@ -391,7 +391,7 @@ START_TEST(long_answer_is_cut)
 	snprintf(body, sizeof(body), "{\"error\":{\"err_code\":10054,"
 	    "\"description\":\"%s\"}}", text);
 	bus_read_ack(body, (int)strlen(body), "", NULL, &a);
-	ck_assert_int_eq(a.verdict, VERDICT_MESSAGE);
+	ck_assert_int_eq(a.verdict, VERDICT_TOO_LARGE);
 	ck_near((int64_t)strlen(a.text), 200, sizeof(a.text) - 1);
 }
 END_TEST

@@ -92,7 +92,7 @@ refuse_type(struct node *n, const char *type, int64_t ms)
 {
 	struct type_breaker	*k = &n->relay.breaker;
 
-	type_breaker_refused(k, &(struct type_refusal){ .type = bytes_of(type),
+	type_breaker_refused(k, &(struct type_refusal){ .m = &(struct msg){ .type = bytes_of(type) }, .route = "",
 	    .class = CLASS_NO_STREAM, .subject = type, .why = "",
 	    .others = true }, clock_ms());
 	k->items[k->n - 1].until = clock_ms() + ms;

@@ -18,7 +18,7 @@ routes_conf() {
 	  timeout_ms: $TIMEOUT_MS
 	  ${1:-driver: nats}
 	  routes:
-	  - {name: once, type: hook.once, driver: http, path: once, max_attempts: 1}
+	  - {name: once, type: hook.once, driver: http, path: "once/{stream_id}", max_attempts: 1}
 	  - {name: wrapped, type: hook.json, driver: http, path: json, envelope: json}
 	  - {name: hooks, type: hook.*, driver: http}
 	  - {name: chosen, header: to=hooks, driver: http, endpoint: "http://127.0.0.1:$RPORT/chosen"}
@@ -90,9 +90,12 @@ like "$(words status)" " outbox outbox to $ALL .* sends to $ALL " \
     'status names the destinations'
 like "$(words doctor)" " routes: messages go to $ALL " 'doctor does, too'
 
-order '/e/once 0 500'
+order '/e/once/b 0 500'
 event b 1 hook.once
 event b 2 hook.paid
+# A worker takes others, so that the fault is its own.
+wait_for 10 is_sql 'SELECT MAX(attempts) FROM outbox' 1
+for i in {1..8}; do event "c$i" 1 hook.once; done
 drains 20 'a route may have its own retries'
 is "$(sql "SELECT reason FROM outbox_dead_letters WHERE event_type =
     'hook.once'")" attempts 'one attempt, and it is a dead letter'

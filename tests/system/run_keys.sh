@@ -542,6 +542,8 @@ again retry.max_attempts=6
 rows_are 30 'outbox_dead_letters
     WHERE reason = "attempts" AND attempts = 6' \
     'retry.max_attempts: dead letters after the last attempt'
+# See run_verdicts.sh and relay_trial.c.
+covers retry.burst retry.burst_time retry.blame_after
 
 #
 # publish

@@ -605,7 +605,7 @@ static const struct {
 	int		code;
 	enum verdict	verdict;
 } verdicts[] = {
-	{ 10054, VERDICT_MESSAGE },
+	{ 10054, VERDICT_TOO_LARGE },
 	{ 10097, VERDICT_MESSAGE },
 	{ 10070, VERDICT_MESSAGE },
 	{ 10071, VERDICT_MESSAGE },
@@ -643,7 +643,7 @@ static const struct {
 	{ 10077, "maximum messages exceeded", CLASS_FULL, "full" },
 	{ 10077, "maximum messages per subject exceeded", CLASS_FULL,
 	  "full" },
-	{ 10077, "message too large", CLASS_OTHER, "other" },
+	{ 10077, "message too large", CLASS_TOO_LARGE, "too_large" },
 	{ 10047, "any", CLASS_FULL, "full" },
 	{ 10109, "any", CLASS_SEALED, "sealed" },
 	{ 10059, "any", CLASS_NO_STREAM, "no_stream" },
@@ -739,7 +739,7 @@ static const struct {
 	  VERDICT_DESTINATION, 0, "maximum messages exceeded (10077)" },
 	{ "{\"error\":{\"code\":400,\"err_code\":10054,\"description\":"
 	  "\"message size exceeds maximum allowed\"},\"stream\":\"T\","
-	  "\"seq\":0}", "T", VERDICT_MESSAGE, 0,
+	  "\"seq\":0}", "T", VERDICT_TOO_LARGE, 0,
 	  "message size exceeds maximum allowed (10054)" },
 	{ "{\"error\":{\"code\":409,\"err_code\":10158,\"description\":"
 	  "\"duplicate message id is in process\"},\"stream\":\"T\","

@@ -330,6 +330,12 @@ fake_answer(void *arg, struct pub_answer *a)
 	case 'M':
 		a->verdict = VERDICT_MESSAGE;
 		break;
+	case 'B':
+		a->verdict = VERDICT_TOO_LARGE;
+		break;
+	case 'C':
+		a->verdict = VERDICT_ADDRESS;
+		break;
 	case 'T':
 		a->verdict = VERDICT_TRANSIENT;
 		break;
@@ -553,7 +559,7 @@ has_failed(const struct msg *m)
 static bool
 is_overtaken(size_t i)
 {
-	if (type_breaker_is_blamed(&relay.breaker, msgs[i].type))
+	if (type_breaker_is_blamed(&relay.breaker, &msgs[i]))
 		return true;
 	/* With several streams also those that only seem to be. */
 	if (fake.streams != NULL && msgs[i].outcome == OUT_DEFER)
@@ -731,5 +737,6 @@ main(void)
 	add_routes(relay_case(s, "routes"));
 	add_drivers(relay_case(s, "drivers"));
 	add_looks(relay_case(s, "looks"));
+	add_trials(relay_case(s, "trial"));
 	return run_suite(s);
 }

@@ -206,10 +206,11 @@ END_TEST
 /* One late ack, and the silence was not the destination's. */
 START_TEST(late_ack_shows_that_the_route_works)
 {
-	script("abcc", "AsMT");
+	conf->publish.window = 3;
+	script("abcd", "AsTT");
 	fake.delay[0] = 150;
 	fake.delay[2] = fake.delay[3] = 90;
-	publish_as("DFXR");
+	publish_as("DFRR");
 	ck_assert(!res.down);
 	ck_assert_uint_eq(res.failed, 3);
 }

@@ -105,10 +105,10 @@ END_TEST
 
 START_TEST(wish_does_not_delay_a_dead_letter)
 {
-	script("a", "T");
+	script("ab", "TA");
 	msgs[0].attempts = (unsigned)conf->retry.max_attempts - 1;
 	fake.retry_after_ms = 90000;
-	publish_as("X");
+	publish_as("XD");
 	ck_assert_int_eq(msgs[0].delay_ms, 0);
 }
 END_TEST

@@ -18,7 +18,8 @@
 
 /*
  * What becomes of each message, one letter each: A stored, D duplicate,
- * M the message's fault, T try again, X the destination's fault, N nobody is
+ * M it can be the message's fault, B it is too long, C or its address is wrong,
+ * T try again, X the destination's fault, N nobody is
  * there without a word on which message, P the same with its name, 1 to 4
  * like N so many times and then like A, s silence, L an answer that
  * breaks off, R refused by the publisher, Y and Z its destination is away, when
@@ -112,5 +113,6 @@ void	add_advisories(TCase *);
 void	add_drivers(TCase *);
 void	add_routes(TCase *);
 void	add_looks(TCase *);
+void	add_trials(TCase *);
 
 #endif

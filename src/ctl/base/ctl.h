@@ -271,6 +271,8 @@ int	dead_retry(struct ctl *);
 int	dead_purge(struct ctl *);
 int	keys_blocked(struct ctl *);
 int	keys_release(struct ctl *);
+int	keys_bury(struct ctl *);
+int	keys_retry(struct ctl *);
 int	phantoms_forget(struct ctl *);
 int	audit_list(struct ctl *);
 int	stream_forget(struct ctl *);

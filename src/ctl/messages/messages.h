@@ -31,10 +31,10 @@ void	message_put_partition_filter(struct ctl *);
 
 /*
  * retry_discard.c: messages retry SEQUENCE..., which returns an exit status;
- * and the change that makes pending rows due.
+ * and the changes that make pending rows due, or dead letters.
  */
 int	message_retry_named(struct ctl *);
-extern const struct bulk_change message_retry_change;
+extern const struct bulk_change message_retry_change, message_discard_change;
 
 /* Raise the epochs of the partitions of these rows. */
 int	message_bump_epochs(struct ctl *, const uint64_t *list, size_t n,

@@ -282,7 +282,7 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
 
 const struct bulk_change message_retry_change = { lock_free_rows,
 	make_locked_due };
-static const struct bulk_change discard_chunk = { lock_free_rows,
+const struct bulk_change message_discard_change = { lock_free_rows,
 	discard_locked };
 
 static bool
@@ -364,7 +364,7 @@ report_change(struct ctl *c, const struct wanted *w, const bool *done,
 	struct err	 e;
 	json_t		*halts;
 
-	if (how == &discard_chunk)
+	if (how == &message_discard_change)
 		print_changed(c, changed, "message", what);
 	else if ((halts = impact_halts(c, w->list, w->n, &e)) == NULL)
 		return ctl_fail(c, &e);
@@ -417,7 +417,7 @@ messages_discard(struct ctl *c)
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
 	if ((w = wanted_new(c)) != NULL) {
-		status = retry_or_discard(c, w, &discard_chunk, "discarded");
+		status = retry_or_discard(c, w, &message_discard_change, "discarded");
 		wanted_free(w);
 	}
 	return status;

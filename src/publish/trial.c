@@ -1,0 +1,253 @@
+/* trial.c - see trial.h */
+
+#include "publish/trial.h"
+
+#include <string.h>
+
+#include "util/clock.h"
+
+/* A part of blame_after: if nobody else is refused, it need not take so long. */
+#define SOON_PART	120
+#define SOON_TIMES	3	/* refusals */
+#define LONG_TIMES	4
+
+/* The longest wait between two tries is a part of blame_after. */
+#define WAIT_MS		1000
+#define WAIT_PART	10
+
+static struct accused *
+find_accused(const struct trial *t, uint64_t sequence)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->accused[i].sequence == sequence)
+			return (struct accused *)&t->accused[i];
+	return NULL;
+}
+
+static void
+forget_old(struct trial *t, int64_t before)
+{
+	for (size_t i = t->n; i-- > 0;)
+		if (t->accused[i].last < before)
+			t->accused[i] = t->accused[--t->n];
+}
+
+static struct accused *
+add_accused(struct trial *t, const struct trial_case *c, int64_t now)
+{
+	struct accused	*a;
+
+	if (t->n == TRIAL_MAX)
+		forget_old(t, now - c->blame_after);
+	if (t->n == TRIAL_MAX)
+		return NULL;
+	a = &t->accused[t->n++];
+	*a = (struct accused){ .sequence = c->sequence, .group = c->group,
+	    .destination = c->destination, .first = now };
+	return a;
+}
+
+/* Refused, and nothing that was sent after it was taken: it accuses all. */
+static bool
+is_open(const struct accused *a, int64_t now, int64_t blame_after)
+{
+	return !a->apart && now - a->last < blame_after;
+}
+
+/* How many others of its group tell that it is not its own fault. */
+static size_t
+count_others(const struct trial *t, const struct accused *a, int64_t now,
+    int64_t blame_after)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += &t->accused[i] != a && t->accused[i].group == a->group &&
+		    is_open(&t->accused[i], now, blame_after);
+	return n;
+}
+
+/* Its destination refuses others, too, and has taken nothing meanwhile. */
+static bool
+is_closed(const struct trial *t, const struct accused *a, int64_t now,
+    int64_t blame_after)
+{
+	if (t->routes[a->destination].taken_at > a->first)
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		if (&t->accused[i] != a &&
+		    t->accused[i].destination == a->destination &&
+		    is_open(&t->accused[i], now, blame_after))
+			return true;
+	return false;
+}
+
+static bool
+is_own_content(const struct trial *t, const struct accused *a, bool between,
+    int64_t now, int64_t blame_after)
+{
+	int64_t	lasts = now - a->first;
+	size_t	others = count_others(t, a, now, blame_after);
+
+	if (between)
+		return true;
+	if (is_closed(t, a, now, blame_after))
+		return false;
+	if (others == 0 && a->times >= SOON_TIMES &&
+	    lasts >= blame_after / SOON_PART)
+		return true;
+	return others < TRIAL_MANY && a->times >= LONG_TIMES &&
+	    lasts >= blame_after;
+}
+
+/* Also if it held for another one, not longer, which may be dead by now. */
+static bool
+is_own_size(const struct trial *t, const struct accused *a, int64_t now,
+    int64_t blame_after)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct accused *w = &t->accused[i];
+
+		if (w->group == a->group && w->kind == TRIAL_SIZE &&
+		    w->size <= a->size && now - w->first >= blame_after)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_own(const struct trial *t, const struct accused *a, bool between,
+    int64_t now, int64_t blame_after)
+{
+	switch (a->kind) {
+	case TRIAL_SIZE:
+		return is_own_size(t, a, now, blame_after);
+	case TRIAL_ADDRESS:
+		return a->taken_at > a->first && a->times >= LONG_TIMES &&
+		    now - a->first >= blame_after &&
+		    count_others(t, a, now, blame_after) == 0;
+	default:
+		return is_own_content(t, a, between, now, blame_after);
+	}
+}
+
+enum trial_say
+trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
+{
+	struct accused	*a = find_accused(t, c->sequence);
+	bool		 between;
+
+	if (a == NULL && (a = add_accused(t, c, now)) == NULL)
+		return TRIAL_ALL;
+	/* By a batch before this one, so that it was sent afterwards. */
+	between = a->times > 0 && a->taken_at > a->last;
+	a->kind = c->kind;
+	a->size = c->size;
+	a->last = now;
+	a->sent_at = c->sent_at;
+	a->times++;
+	if (is_own(t, a, between, now, c->blame_after))
+		return TRIAL_OWN;
+	if (count_others(t, a, now, c->blame_after) > 0)
+		return TRIAL_ALL;
+	return a->apart || a->times == 1 ? TRIAL_ALONE : TRIAL_ALL;
+}
+
+int64_t
+trial_wait(const struct trial *t, uint64_t sequence, int64_t blame_after)
+{
+	const struct accused	*a = find_accused(t, sequence);
+	int64_t			 longest = later(blame_after / WAIT_PART, 1);
+	int64_t			 ms = WAIT_MS;
+
+	for (unsigned k = 1; a != NULL && k < a->times && ms < longest; k++)
+		ms *= 2;
+	return sooner(ms, longest);
+}
+
+void
+trial_route_took(struct trial *t, unsigned destination, int64_t now)
+{
+	t->routes[destination].taken_at = now;
+	t->routes[destination].nfailed = 0;
+	t->routes[destination].differ = false;
+}
+
+void
+trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
+    int64_t sent_at, int64_t now)
+{
+	for (size_t i = t->n; i-- > 0;) {
+		struct accused *a = &t->accused[i];
+
+		if (a->group != group)
+			continue;
+		if (a->sequence == sequence) {
+			*a = t->accused[--t->n];
+			continue;
+		}
+		a->apart = a->apart || sent_at >= a->sent_at;
+		if (sent_at > a->last)
+			a->taken_at = now;
+		/* The limit is not there, or not any more. */
+		if (a->kind == TRIAL_SIZE && size >= a->size &&
+		    sent_at > a->first)
+			a->first = now;
+	}
+}
+
+bool
+trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
+{
+	t->routes[destination].differ |=
+	    t->routes[destination].nfailed > 0 &&
+	    t->routes[destination].failed != sequence;
+	t->routes[destination].failed = sequence;
+	return ++t->routes[destination].nfailed >= TRIAL_FAILURES &&
+	    t->routes[destination].differ;
+}
+
+bool
+trial_took_since(const struct trial *t, unsigned destination, int64_t since)
+{
+	return t->routes[destination].taken_at != 0 &&
+	    t->routes[destination].taken_at >= since;
+}
+
+/* The place of this cause, or the one that is oldest. */
+static size_t
+place_of_cause(const struct trial *t, uint64_t cause)
+{
+	size_t	oldest = 0;
+
+	for (size_t i = 0; i < TRIAL_CAUSES; i++) {
+		if (t->causes[i].cause == cause)
+			return i;
+		if (t->causes[i].since < t->causes[oldest].since)
+			oldest = i;
+	}
+	return oldest;
+}
+
+bool
+trial_may_bury(struct trial *t, uint64_t cause, int64_t burst,
+    int64_t burst_time, int64_t now)
+{
+	size_t	i = place_of_cause(t, cause);
+	bool	held;
+
+	if (burst == 0)
+		return true;
+	held = t->causes[i].cause == cause && t->causes[i].held_at != 0 &&
+	    now - t->causes[i].held_at < burst_time;
+	if (t->causes[i].cause != cause || (!held &&
+	    now - t->causes[i].since >= burst_time)) {
+		memset(&t->causes[i], 0, sizeof(t->causes[i]));
+		t->causes[i].cause = cause;
+		t->causes[i].since = now;
+	}
+	if (!held && ++t->causes[i].n <= burst)
+		return true;
+	t->causes[i].held_at = now;
+	return false;
+}

@@ -1,0 +1,257 @@
+/*
+ * relay_trial.c - whose fault a refusal is
+ *
+ * The rule alone, by tables of what happens in time, and the relay with it.
+ */
+#include "unit/relay_test.h"
+
+#include "publish/trial.h"
+
+#define BLAME	600000
+
+/*
+ * What happens, at so many seconds.  Messages are letters, capitals are of
+ * another type: m1 refused by its content, 2 size, 3 address; + taken, and
+ * another one of 60 bytes, b of 200.  The last one of m tells: o own, a alone,
+ * A all.
+ */
+struct event {
+	int	at;
+	char	who, what;
+	char	say;		/* 0: any */
+};
+
+static const struct {
+	struct event	events[24];
+} stories[] = {
+	/* Refused again after another was taken. */
+	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '1', 'o' } } },
+	/* Not of another type, and not by what was sent before it. */
+	{ { { 0, 'm', '1', 'a' }, { 1, 'X', '+', 0 }, { 2, 'm', '1', 'A' } } },
+	{ { { 9, 'm', '1', 'a' }, { 9, 'x', '-', 0 }, { 10, 'm', '1', 'A' } } },
+	/* Alone for a while. */
+	{ { { 0, 'm', '1', 'a' }, { 1, 'm', '1', 'A' }, { 4, 'm', '1', 'A' },
+	    { 5, 'm', '1', 'o' } } },
+	/* All of the type, or of the route, for a while: nobody. */
+	{ { { 0, 'm', '1', 'a' }, { 0, 'n', '1', 'A' }, { 2, 'm', '1', 'A' },
+	    { 4, 'n', '1', 'A' }, { 6, 'm', '1', 'A' }, { 8, 'm', '1', 'A' } } },
+	{ { { 0, 'm', '1', 'a' }, { 0, 'N', '1', 'a' }, { 2, 'm', '1', 'A' },
+	    { 6, 'm', '1', 'A' }, { 8, 'm', '1', 'A' }, { 700, 'm', '1', 'o' } } },
+	/* Two of a type: each has an end, if the route takes others. */
+	{ { { 0, 'm', '1', 'a' }, { 0, 'n', '1', 'A' }, { 2, 'X', '+', 0 },
+	    { 300, 'm', '1', 'A' }, { 301, 'n', '1', 'A' },
+	    { 400, 'm', '1', 'A' }, { 401, 'n', '1', 'A' },
+	    { 599, 'm', '1', 'A' }, { 600, 'm', '1', 'o' },
+	    { 601, 'n', '1', 'o' } } },
+	/* But not if the route takes nothing. */
+	{ { { 0, 'm', '1', 'a' }, { 0, 'n', '1', 'A' }, { 300, 'm', '1', 'A' },
+	    { 301, 'n', '1', 'A' }, { 400, 'm', '1', 'A' },
+	    { 600, 'm', '1', 'A' }, { 610, 'n', '1', 'A' },
+	    { 620, 'm', '1', 'A' } } },
+	/* One after the other, as it does with a few messages an hour. */
+	{ { { 0, 'm', '1', 'a' }, { 3, 'm', '1', 'A' }, { 7, 'm', '1', 'o' },
+	    { 10, 'n', '1', 'A' }, { 13, 'n', '1', 'A' }, { 17, 'n', '1', 'A' },
+	    { 60, 'n', '1', 'A' } } },
+	/* A limit has to last. */
+	{ { { 0, 'm', '2', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '2', 'a' },
+	    { 599, 'm', '2', 'a' }, { 600, 'm', '2', 'o' },
+	    { 700, 'n', '2', 'o' } } },
+	{ { { 0, 'm', '2', 'a' }, { 300, 'b', '+', 0 }, { 301, 'm', '2', 'a' },
+	    { 601, 'm', '2', 'a' }, { 899, 'm', '2', 'a' },
+	    { 900, 'm', '2', 'o' } } },
+	/* An address, only if others of its type are taken. */
+	{ { { 0, 'm', '3', 'a' }, { 1, 'm', '3', 'A' }, { 2, 'm', '3', 'A' },
+	    { 3, 'X', '+', 0 }, { 700, 'm', '3', 'A' } } },
+	{ { { 0, 'm', '3', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '3', 'a' },
+	    { 3, 'm', '3', 'a' }, { 599, 'm', '3', 'a' },
+	    { 600, 'm', '3', 'o' } } },
+	/* It was taken, and is a new one then. */
+	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '+', 0 },
+	    { 3, 'm', '1', 'a' } } },
+};
+
+static void
+happens(struct trial *t, const struct event *e)
+{
+	bool		other = e->who < 'a';
+	int64_t		now = START_MS + e->at * 1000;
+	uint64_t	group = other ? 2 : 1;
+	enum trial_say	say;
+
+	if (e->what == '+' || e->what == '-') {
+		/* Sent just now, or a second ago. */
+		trial_route_took(t, 0, now);
+		trial_took(t, group, (uint64_t)e->who, e->who == 'b' ? 200 : 60,
+		    e->what == '+' ? now : now - 1000, now);
+		return;
+	}
+	say = trial_refused(t, &(struct trial_case){ .sequence =
+	    (uint64_t)e->who, .group = group, .kind =
+	    (enum trial_kind)(e->what - '1'), .size = 100, .sent_at = now,
+	    .blame_after = BLAME }, now);
+	ck_assert_msg(e->say == 0 || "oaA"[say] == e->say,
+	    "story %d, %d s: %c, not %c", e->at, e->at, "oaA"[say], e->say);
+}
+
+START_TEST(rule_is_kept)
+{
+	static struct trial	t;
+
+	memset(&t, 0, sizeof(t));
+	for (const struct event *e = stories[_i].events; e->who != 0; e++)
+		happens(&t, e);
+}
+END_TEST
+
+/* A flood of refusals has no place for all, and blames nobody. */
+START_TEST(flood_accuses_nobody)
+{
+	static struct trial	t;
+
+	memset(&t, 0, sizeof(t));
+	for (int at = 0; at < 30; at++)
+		for (unsigned i = 1; i < 4 * TRIAL_MAX; i++)
+			ck_assert_int_ne(trial_refused(&t, &(struct trial_case){
+			    .sequence = i, .group = 1, .blame_after = BLAME },
+			    START_MS + at * 60000), TRIAL_OWN);
+	ck_assert_uint_eq(t.n, TRIAL_MAX);
+}
+END_TEST
+
+START_TEST(burst_is_held)
+{
+	static struct trial	t;
+	int64_t			now = START_MS;
+
+	memset(&t, 0, sizeof(t));
+	for (int i = 0; i < 3; i++)
+		ck_assert(trial_may_bury(&t, 7, 3, 60000, now));
+	ck_assert(!trial_may_bury(&t, 7, 3, 60000, now));
+	/* Another cause, and no limit. */
+	ck_assert(trial_may_bury(&t, 8, 3, 60000, now));
+	ck_assert(trial_may_bury(&t, 7, 0, 60000, now));
+	/* As long as there are more. */
+	for (int i = 0; i < 10; i++) {
+		now += 50000;
+		ck_assert(!trial_may_bury(&t, 7, 3, 60000, now));
+	}
+	now += 60000;
+	ck_assert(trial_may_bury(&t, 7, 3, 60000, now));
+	/* Ten spread over a day are no burst. */
+	for (int i = 0; i < 10; i++) {
+		now += 60000;
+		ck_assert(trial_may_bury(&t, 7, 1, 60000, now));
+	}
+	for (uint64_t i = 100; i < 1000; i++)
+		ck_assert(trial_may_bury(&t, i, 1, 60000, now + (int64_t)i));
+}
+END_TEST
+
+/* Refused once with others, then again: its lane goes on. */
+START_TEST(message_at_fault_is_dead_soon)
+{
+	script("aab", "MAA");
+	publish_as("FUD");
+	ck_assert_int_eq(msgs[0].delay_ms, 1000);
+	ck_assert_int_eq(msgs[0].hold_ms, 1000);
+	now_ms += 500;
+	next_script("Abb", "AAA");
+	publish_as("UDD");
+	now_ms += 500;
+	next_script("aab", "MAA");
+	publish_as("XDD");
+	ck_assert_str_eq(msgs[0].reason, "message");
+	ck_assert(!res.down);
+	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
+/* All are refused for seconds, by any answer: nobody is dead. */
+static const char	refusals[] = "MBC";
+
+START_TEST(refusal_of_all_kills_nobody)
+{
+	char	acts[9] = "";
+
+	memset(acts, refusals[_i], 8);
+	for (int round = 0; round < 20; round++) {
+		next_script("abcdefgh", acts);
+		types(round % 2 == 0 ? "xxxxyyyy" : "yyyyxxxx");
+		publish();
+		for (size_t i = 0; i < batch.n; i++)
+			ck_assert_int_eq(msgs[i].outcome, OUT_DEFER);
+		now_ms += 2000;
+	}
+	next_script("abcdefgh", "AAAAAAAA");
+	types("xxxxyyyy");
+	publish();
+	ck_assert_uint_eq(res.delivered, 8);
+}
+END_TEST
+
+/* A route that takes nothing kills nobody, and is tried with one. */
+START_TEST(failing_route_kills_nobody)
+{
+	script("abcdefgh", "TTTTTTTT");
+	for (size_t i = 0; i < batch.n; i++)
+		msgs[i].attempts = 30;
+	publish_as("RRRRRRRR");
+	for (size_t i = 0; i < batch.n; i++)
+		ck_assert_int_eq(msgs[i].delay_ms, conf->retry.max_backoff);
+	next_script("abcdefgh", "TTTTTTTT");
+	publish_as("FFFFFFFF");
+	expect_sent("");
+	now_ms += 2500;
+	next_script("abcdefgh", "TTTTTTTT");
+	msgs[0].attempts = 30;
+	publish_as("RFFFFFFF");
+	expect_sent("0");
+	ck_assert(!res.down);
+	/* It works again: the one that fails on is dead. */
+	now_ms += 2500;
+	next_script("abcdefgh", "AAAAAAAA");
+	publish_as("DDDDDDDD");
+	next_script("abcdefgh", "TAAAAAAA");
+	msgs[0].attempts = 30;
+	publish_as("XDDDDDDD");
+}
+END_TEST
+
+/* A single one uses its attempts, whatever else there is. */
+START_TEST(single_failure_does_not_pause)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		next_script("a", "T");
+		msgs[0].attempts = i;
+		publish_as("R");
+		ck_assert(!res.down);
+		now_ms += 300000;
+	}
+}
+END_TEST
+
+START_TEST(burst_of_the_dead_is_held)
+{
+	conf->retry.burst = 2;
+	script("abcde", "TTTTA");
+	for (size_t i = 0; i < 4; i++)
+		msgs[i].attempts = 24;
+	publish_as("XXRRD");
+	holds(msgs[2].error, "held: more than 2 of its type");
+	ck_assert_int_eq(msgs[2].delay_ms, conf->retry.max_backoff);
+}
+END_TEST
+
+void
+add_trials(TCase *tc)
+{
+	tcase_add_loop_test(tc, rule_is_kept, 0, NROWS(stories));
+	tcase_add_test(tc, flood_accuses_nobody);
+	tcase_add_test(tc, burst_is_held);
+	tcase_add_test(tc, message_at_fault_is_dead_soon);
+	tcase_add_loop_test(tc, refusal_of_all_kills_nobody, 0,
+	    sizeof(refusals) - 1);
+	tcase_add_test(tc, failing_route_kills_nobody);
+	tcase_add_test(tc, single_failure_does_not_pause);
+	tcase_add_test(tc, burst_of_the_dead_is_held);
+}
