@@ -12,6 +12,7 @@
 #include "ctl/complete.h"
 #include "ctl/help.h"
 #include "util/display.h"
+#include "util/environment.h"
 #include "util/log.h"
 
 static const struct command commands[] = {
@@ -303,6 +304,7 @@ main(int argc, char **argv)
 	bool		 json = false, wide = false;
 	int		 at, nwords, status;
 
+	environment_take();
 	if (wants_json(argc, argv))
 		outcome_begin();
 	at = take_globals(argc, argv, &path, &json, &wide);

@@ -19,6 +19,7 @@
 #include "util/buf.h"
 #include "util/clock.h"
 #include "util/display.h"
+#include "util/environment.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
@@ -41,11 +42,14 @@ struct state {
 static void
 exec_view(const struct keeper *k, int log, pid_t parent)
 {
+	static char	 option[] = "-c", top[] = "top", window[] = "--window";
 	char		*path = daemon_find_outboxctl();
 	char		*number = xasprintf("%d", log);
 	char		*minutes = xasprintf("%lld",
 			    (long long)(k->window_ms + 59999) / 60000);
+	char	       **variables;
 	sigset_t	 none;
+	int		 fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	for (int signo = 1; signo < NSIG; signo++)
@@ -55,8 +59,11 @@ exec_view(const struct keeper *k, int log, pid_t parent)
 	if (getppid() != parent || fcntl(log, F_SETFD, 0) < 0)
 		_exit(1);
 	setenv("OUTBOX_TOP_LOG", number, 1);
-	execl(path, path, "-c", k->conf_path, "top", k->window_ms > 0 ?
-	    "--window" : NULL, minutes, NULL);
+	if ((variables = environment_hand_over(&fd)) == NULL ||
+	    environment_keep(fd) < 0)
+		_exit(1);
+	execve(path, (char *const[]){ path, option, xstrdup(k->conf_path), top,
+	    k->window_ms > 0 ? window : NULL, minutes, NULL }, variables);
 	display_print(stderr, "outbox-master: %s: %s\n", path, strerror(errno));
 	_exit(1);
 }

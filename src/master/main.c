@@ -19,6 +19,7 @@
 #include "conf/conf.h"
 #include "ipc/daemon.h"
 #include "util/display.h"
+#include "util/environment.h"
 #include "util/log.h"
 #include "master/descriptors.h"
 #include "master/log_head.h"
@@ -372,6 +373,7 @@ main(int argc, char **argv, char **envp)
 	struct err	 e;
 
 	setproctitle_init(argc, argv, envp);
+	environment_take();
 	parse_options(&o, argc, argv);
 	conf = conf_load(o.conf_path, &o.override, &e);
 	if (conf == NULL) {

@@ -15,6 +15,7 @@
 #include <bsd/string.h>
 
 #include "util/duration.h"
+#include "util/environment.h"
 #include "util/log.h"
 
 #define PIECE	(64 * 1024)
@@ -24,6 +25,8 @@ static void
 become(const struct agent *a, const int fds[3])
 {
 	sigset_t	none;
+	char	      **variables;
+	int		fd;
 
 	sigemptyset(&none);
 	for (int i = 0; i < 3; i++)
@@ -39,9 +42,11 @@ become(const struct agent *a, const int fds[3])
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
 	    setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0 &&
-	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0)
-		execl(a->program, "outboxctl", "-c", a->conf_path, "--json",
-		    "serve", (char *)NULL);
+	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0 &&
+	    (variables = environment_hand_over(&fd)) != NULL &&
+	    environment_keep(fd) == 0)
+		execle(a->program, "outboxctl", "-c", a->conf_path, "--json",
+		    "serve", (char *)NULL, variables);
 	dprintf(2, "cannot run %s: %s\n", a->program, strerror(errno));
 	_exit(127);
 }

@@ -28,12 +28,28 @@ keep_secret "$DIR/seed.secret" "$SEED"
 conf() {
 	LEVEL=debug STREAM='' write_conf
 	sed -i "s|password_env: OUTBOX_PW|$1|; s|^nats: {|&$2, |" "$CONF"
+	echo "monitor: {socket: $DIR/run/outbox.monitor.sock}" >> "$CONF"
+}
+
+# family PID: it and all below it, among them outboxctl of the monitor
+family() {
+	local pid
+	echo "$1"
+	for pid in $(ps -o pid= --ppid "$1"); do family "$pid"; done
+}
+
+# asked: the monitor has started an outboxctl serve, and that an answer
+asked() {
+	CODE=$(curl -s -m 10 -o "$DIR/answer.json" -w '%{http_code}' \
+	    --unix-socket "$DIR/run/outbox.monitor.sock" \
+	    http://localhost/api/audit) &&
+	    family "$MASTER" | xargs ps -o args= -p | grep -q 'outboxctl.*serve'
 }
 
 # seen: the places where a secret is
 seen() {
 	local pid where
-	for pid in "$MASTER" $(worker_pids "$MASTER"); do
+	for pid in $(family "$MASTER"); do
 		for where in cmdline environ comm status; do
 			grep -aqFf "$DIR/patterns" "/proc/$pid/$where" &&
 			    echo "/proc/PID/$where"
@@ -67,6 +83,8 @@ hides() {
 	LOG=$DIR/log.$TESTS
 	start_master
 	within 20 "$1: it has used its secrets" "${@:2}"
+	within 20 "$1: and so has outboxctl serve" asked
+	[ "$2" != runs ] || is "$CODE" 200 "$1: which can log in"
 	is "$(seen | sort -u)" '' "$1: no secret is seen"
 	check "$1: something was looked at" [ -s "$DIR/printed" ]
 	stops "$1: it stops"

@@ -15,19 +15,20 @@
 #include <sys/wait.h>
 
 #include "ctl/serve/serve.h"
+#include "util/environment.h"
 #include "util/xalloc.h"
 
 #define PIECE	65536
 
 /* Only calls that are safe in the child of a process with threads. */
 static void __attribute__((noreturn))
-become(char **argv, int out, pid_t parent)
+become(char **argv, char **variables, int fd, int out, pid_t parent)
 {
 	static const char	failed[] = "outboxctl: cannot run itself\n";
 
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent &&
-	    dup2(out, STDOUT_FILENO) >= 0)
-		execv("/proc/self/exe", argv);
+	    dup2(out, STDOUT_FILENO) >= 0 && environment_keep(fd) == 0)
+		execve("/proc/self/exe", argv, variables);
 	if (write(STDERR_FILENO, failed, sizeof(failed) - 1) < 0)
 		_exit(CTL_FAILED);
 	_exit(CTL_FAILED);
@@ -64,14 +65,22 @@ end_of(pid_t pid)
 static int
 start_and_read(char **argv, struct buf *text)
 {
-	int	fds[2];
-	pid_t	parent = getpid(), pid;
+	int	 fds[2], fd;
+	pid_t	 parent = getpid(), pid;
+	char   **variables;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return ctl_error("pipe: %s", strerror(errno));
+	if ((variables = environment_hand_over(&fd)) == NULL) {
+		close(fds[0]);
+		close(fds[1]);
+		return ctl_error("memfd_create: %s", strerror(errno));
+	}
 	if ((pid = fork()) == 0)
-		become(argv, fds[1], parent);
+		become(argv, variables, fd, fds[1], parent);
 	close(fds[1]);
+	close(fd);
+	free(variables);
 	if (pid > 0)
 		read_all(fds[0], text);
 	close(fds[0]);

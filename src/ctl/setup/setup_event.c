@@ -19,6 +19,7 @@
 #include "ctl/setup/setup.h"
 #include "ctl/stream/broker.h"
 #include "util/clock.h"
+#include "util/environment.h"
 #include "util/xalloc.h"
 
 #define KEY		"outbox-setup"
@@ -125,14 +126,23 @@ relay_once(const struct ctl *c)
 	char				*argv[] = { path, "--once", "--silent",
 					    "-c", xstrdup(c->path), NULL };
 	pid_t				 pid;
-	int				 error, status = 0;
+	int				 error, fd, status = 0;
+	char			       **variables;
 
+	if ((variables = environment_hand_over(&fd)) == NULL) {
+		free(path);
+		free(argv[4]);
+		return ctl_error("memfd_create: %s", strerror(errno));
+	}
 	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, fd, fd);	/* stays */
 	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null",
 	    O_WRONLY, 0);
 	error = path == NULL ? ENOENT :
-	    posix_spawn(&pid, path, &files, NULL, argv, environ);
+	    posix_spawn(&pid, path, &files, NULL, argv, variables);
 	posix_spawn_file_actions_destroy(&files);
+	close(fd);
+	free(variables);
 	if (error == 0 && waitpid(pid, &status, 0) < 0)
 		error = errno;
 	free(argv[4]);
