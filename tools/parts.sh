@@ -24,7 +24,7 @@ broker     | scripts about the destinations, long | src/nats src/http src/local 
 cluster    | clusters of brokers and databases, long | src/nats src/mysql src/recovery | galera-4
 monitor    | scripts about metrics, API and dashboard, long | src/monitor src/health src/ctl/state src/ctl/serve etc/prometheus doc/openapi.json | prometheus chromium chromium-driver pngquant
 ctl        | scripts about outboxctl, long | src/ctl sql |
-tools      | the tests of tools, the model of the protocol, bench, long | tools bench quickstart tests/tools tests/lib tests/model tests/fuzz |
+tools      | the tests of tools, the model of the protocol, bench, long | tools bench quickstart tests/tools tests/lib tests/layers.sh tests/model tests/fuzz |
 mysql      | Oracle MySQL and its client library | src/mysql src/store src/listener sql |
 nats       | nats-server of later Debian suites | src/nats src/recovery tests/nats |
 storms     | chaos: two masters, sanitizers, a database that goes back | src/master src/worker src/store src/publish src/recovery src/nats sql tests/chaos |

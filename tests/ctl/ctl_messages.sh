@@ -34,7 +34,7 @@ is "$RC $(field '.rows | length')" '0 0' \
 # Many rows: two thirds are delivered, the others wait.
 #
 MANY=300000
-! is_short || MANY=60000
+! is_short || MANY=36000
 SENT=$((MANY * 2 / 3))
 events "CONCAT('k', n % 1000)" 0 $MANY "IF(n % 1000 = 7, 'rare.made', 'ok')"
 sql "INSERT INTO outbox (global_sequence, partition_key, published_at,

@@ -4,7 +4,7 @@
 # By hand with ROWS=10000000, and KIND=mysql: the bounds are the same.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
-ROWS=${ROWS:-$(is_short && echo 150000 || echo 350000)}
+ROWS=${ROWS:-$(is_short && echo 100000 || echo 350000)}
 LABELS=1024
 WAITING=$((ROWS < 200000 ? 35000 : ROWS / 10))	# at the end, and one in 5,000 before
 PART=500000			# rows of a transaction

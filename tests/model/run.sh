@@ -3,6 +3,8 @@
 srcdir=${srcdir:-$(dirname "$0")/../..}
 . "$srcdir/tests/lib/lib.sh"
 
+is_short && skip_all 'a long test'
+
 MODEL=$(cd "$(dirname "$0")" && pwd)/relay.pml
 for tool in spin "${CC:-cc}"; do
 	command -v "${tool%% *}" > /dev/null || skip_all "no $tool"
@@ -49,16 +51,6 @@ TWICE='violated +!\(\(stored&'
 ORDER='violated .*~\(stored\)'
 STUCK='invalid end state'
 
-if is_short; then
-	holds 'the model holds with one fault' -DFAULTS=1
-	breaks 'without the fence: a claim under the lease of another' \
-	    "$CLAIM" -DNO_FENCE
-	breaks 'without the hold: a message passes an earlier one' \
-	    "$ORDER" -DNO_HOLD
-	breaks 'a worker with a part of a class: a message passes another' \
-	    "$ORDER" -DPART -DORDER_ONLY
-	done_testing
-fi
 holds 'the full model holds'
 holds 'the model holds with two keys' -DTWO_KEYS -DEARLY=0 -DFAULTS=1
 holds 'the model holds with delays' -DDELAYS -DEARLY=0 -DFAULTS=1

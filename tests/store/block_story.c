@@ -16,7 +16,7 @@
 #define NSEEDS		16
 #define NSHARED		32	/* with labels of several counts */
 #define NSEEDS_SHORT	5	/* each choice of choose_story() is among them */
-#define NSHARED_SHORT	10	/* each of wishes twice */
+#define NSHARED_SHORT	2
 #define NSTEPS		400
 
 /* The applications, which may use several partition counts. */

@@ -197,10 +197,12 @@ ok $? 'and others go on'
 is "$(grep -c 'database: works again' "$LOG")" 0 'without another connection'
 stop_master "$MASTER"
 sql 'DROP TRIGGER unburied; DROP TRIGGER unclaimed'
-start_master
-drains 45 'without the triggers the rest goes'
-is "$(dead)" 8 'and the poison is on record'
-stop_master "$MASTER"
+if ! is_short; then
+	start_master
+	drains 45 'without the triggers the rest goes'
+	is "$(dead)" 8 'and the poison is on record'
+	stop_master "$MASTER"
+fi
 : > "$LOG"
 
 # Labels of the application's own.

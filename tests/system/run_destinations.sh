@@ -48,6 +48,7 @@ load() {
 		    SELECT sequence, CONCAT('p', LPAD(CRC32(stream_id) % 16, 2, '0'))
 		    FROM events LEFT JOIN outbox ON global_sequence = sequence
 		    WHERE global_sequence IS NULL AND stream_id LIKE 'k%'"
+		nap 0.1
 	done
 }
 # slowest TYPE: of this load, the longest time to deliver, in ms
@@ -104,7 +105,7 @@ order
 # --- the endpoint is away ---------------------------------------------------
 
 AWAY=10
-is_short && AWAY=4
+is_short && AWAY=2
 LOADS=1
 stop_receiver
 event f1-x 1 hook.first

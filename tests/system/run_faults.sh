@@ -560,9 +560,11 @@ finish 'connections lost in a tick'
 counts_are_right 'connections lost in a tick'
 few_lines 'connections lost in a tick'
 
-begin
-each "$MEMBER$LIFE" 'sent after' lost
-finish 'connections lost in the rest'
+if ! is_short; then
+	begin
+	each "$MEMBER$LIFE" 'sent after' lost
+	finish 'connections lost in the rest'
+fi
 
 # Deadlock, lock wait, killed query, three ways to be read-only, shutdown,
 # table full.
@@ -574,9 +576,11 @@ finish 'statements fail in a tick'
 counts_are_right 'statements fail in a tick'
 few_lines 'statements fail in a tick'
 
-begin
-each "$MEMBER$LIFE" instead 1213
-finish 'statements fail in the rest'
+if ! is_short; then
+	begin
+	each "$MEMBER$LIFE" instead 1213
+	finish 'statements fail in the rest'
+fi
 
 begin
 lasting claim 1213
@@ -609,22 +613,26 @@ each "$LOSSES" sent lost
 each "$LOSSES" instead 1213
 finish 'looking for losses'
 
-begin
-each "$BACK" sent kill
-each "$BACK" sent lost
-each "$BACK" instead 1213
-finish 'a database that went back'
+if ! is_short; then
+	begin
+	each "$BACK" sent kill
+	each "$BACK" sent lost
+	each "$BACK" instead 1213
+	finish 'a database that went back'
+fi
 
-# All of these, in the short form too: they are few.
+# All of the second half, in the short form too: they are few.
 wait_for 30 is_complete
 EVERY=$STRIDE
 STRIDE=1
 begin
-for point in claim.before claim.sent send.before settle.before 'settle and claim.before'; do
-	halt "$point:1:stop" nothing
-done
-let_go
-wait_for 30 is_complete
+if ! is_short; then
+	for point in claim.before claim.sent send.before settle.before 'settle and claim.before'; do
+		halt "$point:1:stop" nothing
+	done
+	let_go
+	wait_for 30 is_complete
+fi
 for point in flush.before flush.after answer.after settle.sent 'settle and claim.sent'; do
 	halt "$point:1:stop" nothing
 done

@@ -121,11 +121,12 @@ check_stream 'the stream is complete and in order, nothing twice' --wait 10
 
 # While partitions move to and fro, workers die: the one that has all, too.
 N=30000
-! is_short || N=12000
+KILLS=3
+! is_short || N=4000 KILLS=1
 produce --events $N --keys 100 --payload 100 --rate 2500 --producers 2 \
     --per-txn 5 &
 PRODUCER=$!
-for _ in 1 2 3; do
+for ((n = 0; n < KILLS; n++)); do
 	nap 1
 	kill -KILL "$(gatherer)"
 	wait_for 10 are_owned 16
@@ -138,7 +139,9 @@ check_stream 'the stream is complete and in order, nothing twice' --wait 10
 # and another slot's worker serves all: the claims of the dead do not count.
 within 30 'one worker has all of them again' are_owned 16
 clear_rows
-produce --events 2000 --keys 100 --payload 100 --rate 500 --producers 1 &
+FEW=2000
+! is_short || FEW=1000
+produce --events $FEW --keys 100 --payload 100 --rate 500 --producers 1 &
 PRODUCER=$!
 wait_for 10 is_sql 'SELECT COUNT(published_at) > 500 FROM outbox' 1
 kill -KILL "$(gatherer)"

@@ -3,7 +3,7 @@
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 RATE=4000 KILLS=8
-! is_short || RATE=800 KILLS=4
+! is_short || RATE=400 KILLS=2
 EVENTS=${EVENTS:-$((12 * RATE))}
 start_servers
 WORKERS=3

@@ -3,6 +3,8 @@
 # seconds of the fault, and go with it
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/http.sh"
 
+is_short && skip_all 'a long test'
+
 command -v prometheus > /dev/null || skip_all 'no prometheus'
 command -v curl > /dev/null || skip_all 'no curl'
 start_servers

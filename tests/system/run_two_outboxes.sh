@@ -9,7 +9,7 @@
 [ -x "$RECEIVER" ] || skip_all "no $RECEIVER: make check TESTS="
 
 AWAY=60
-[ "${OUTBOX_CHECK:-full}" = short ] && AWAY=5
+[ "${OUTBOX_CHECK:-full}" = short ] && AWAY=2
 HOOKS=$DIR/webhooks.yml
 NAMES='outbox: outbox_webhooks, partitions: webhooks_partitions, workers: webhooks_workers, settings: webhooks_settings, dead_letters: webhooks_dead_letters, blocked_keys: webhooks_blocked_keys, streams: webhooks_streams'
 

@@ -2,6 +2,8 @@
 # The benchmark: tiny runs of all that it has, and one that must fail
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
+is_short && skip_all 'a long test'
+
 bench() {
 	KIND=$KIND "$srcdir/bench/run" --out "$DIR/results" "$@" \
 	    > "$DIR/table" 2> "$DIR/said"
@@ -82,7 +84,7 @@ all_sections() {
 rc=$?
 [ "$rc" -ne 77 ] && command -v nats-server > /dev/null ||
     skip_all 'a server is missing'
-is_short || all_sections
+all_sections
 
 # A message that is deleted from the stream must be noticed.
 BENCH_BEFORE_CHECK='"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq 5' \

@@ -6,6 +6,8 @@
 # shellcheck source=tests/lib/replica.sh
 . "$srcdir/tests/lib/replica.sh"
 
+is_short && skip_all 'a long test'
+
 put() { call_enqueue "'$1', NULL, 't', 1, NULL, NULL, '{}'"; }
 keys='SELECT GROUP_CONCAT(stream_id ORDER BY sequence) FROM events'
 

@@ -7,6 +7,10 @@ top=${srcdir:-.}
 tool=$(realpath -- "$top/tools/sandbox")
 export OUTBOX_SANDBOX_TIMEOUT=20
 PATH=$PATH:/usr/local/sbin:/usr/sbin
+if [ "${OUTBOX_CHECK:-full}" = short ]; then
+	echo '1..0 # SKIP a long test'
+	exit 0
+fi
 for server in mariadbd nats-server; do
 	if ! command -v "$server" >/dev/null; then
 		echo "1..0 # SKIP no $server"
