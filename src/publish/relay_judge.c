@@ -117,7 +117,8 @@ static void
 defer_message(struct flight *f, size_t i, bool down)
 {
 	struct msg	*m = &f->b->msgs[i];
-	int64_t		 wait = type_breaker_wait(&f->r->breaker, m, clock_ms());
+	int64_t		 wait = type_breaker_wait(&f->r->breaker, m,
+			     clock_ms());
 
 	if (!down && type_breaker_holds(&f->r->breaker, m)) {
 		hold_message(f, i);

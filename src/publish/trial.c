@@ -6,7 +6,7 @@
 
 #include "util/clock.h"
 
-/* A part of blame_after: if nobody else is refused, it need not take so long. */
+/* If nobody else is refused, a part of blame_after will do. */
 #define SOON_PART	120
 #define SOON_TIMES	3	/* refusals */
 #define LONG_TIMES	4
