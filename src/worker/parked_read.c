@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "common/lane.h"
+#include "util/log.h"
+#include "util/printable.h"
 #include "util/xalloc.h"
 
 /* Partitions in one statement, and records after which a round ends. */
 #define READ_PARTS	16
 #define READ_MAX	10000
+
+/* From a merge that was refused to the next try. */
+#define MERGE_MS	30000
 
 const char *const parked_reasons[] = {
 	[BLOCK_CLAIMED] = "claimed", [BLOCK_DELAYED] = "delayed",
@@ -98,10 +103,33 @@ merge_records(struct parked *p, struct part *part, const struct blocked *b,
 	parked_add_leases(&ls, part);
 	rc = unpark_some(p, &ls, b->first, &more, e);
 	part->merging = part->merging || (rc == 0 && more);
-	if (rc == 0 && !more && !is_halted(b))
-		rc = store_unblock(p->store, ls.items, ls.n, &b->first, 1, e);
+	if (rc == 0 && !more && !is_halted(b) && store_unblock(p->store,
+	    ls.items, ls.n, &b->first, 1, e) < 0 &&
+	    !store_refused_value(p->store))
+		rc = -1;
 	free(ls.items);
 	return rc;
+}
+
+/*
+ * The database refuses a row of the second record: all of the lane waits, as if
+ * halted before its first row, until the merge is tried again.
+ */
+static void
+wait_unmerged(struct parked *p, struct part *part, struct blocked_lane *l,
+    int64_t now, const struct err *e)
+{
+	char	key[PRINTABLE_SIZE];
+
+	printable_text(key, l->key.data, l->key.len);
+	if (!part->unmerged)
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("key", key),
+		    LOG_TEXT("error_class", "row")), "key %s: the database "
+		    "refuses to unpark its rows: %s; the key waits: correct "
+		    "the rows or the table", key, e->text);
+	part->unmerged = true;
+	part->merge_at = now + MERGE_MS;
+	lanes_halt(p->lanes, l, part, 0);
 }
 
 static int
@@ -132,8 +160,11 @@ load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	if ((l = lanes_find(p->lanes, w.lane)) == NULL)
 		l = lanes_load(p->lanes, &w, b->first, parked_from,
 		    b->head_parked && w.sequence != LANE_NONE);
-	else if (merge_records(p, w.part, b, e) < 0)
-		return -1;
+	else if (merge_records(p, w.part, b, e) < 0) {
+		if (!store_refused_value(p->store))
+			return -1;
+		wait_unmerged(p, w.part, l, now, e);
+	}
 	if (is_halted(b) && l->record == 0) {
 		l->record = b->first;
 		l->home = w.part;
@@ -221,6 +252,17 @@ read_parts(struct parked *p, struct part *const *parts, size_t n, size_t *nread,
 	return rc;
 }
 
+/* A merge that was refused: read the records again when its time has come. */
+static void
+merge_again(struct parked *p, struct part *part, int64_t now)
+{
+	if (part->merge_at == 0 || now < part->merge_at)
+		return;
+	part->merge_at = 0;
+	part->fresh = true;
+	lanes_forget_part(p->lanes, part);
+}
+
 /* After READ_MAX records the rest waits: leases must be renewed in between. */
 int
 parked_read_fresh(struct parked *p, int64_t now, struct err *e)
@@ -230,6 +272,7 @@ parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 	size_t		 n = 0, nread = 0;
 
 	for (size_t i = 0; i < ps->n && nread < READ_MAX; i++) {
+		merge_again(p, ps->items[i], now);
 		if (ps->items[i]->fresh)
 			parts[n++] = ps->items[i];
 		if (n == 0 || (n < READ_PARTS && i + 1 < ps->n))

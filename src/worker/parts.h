@@ -29,6 +29,8 @@ struct part {
 	unsigned	born;		/* of the fleet's partition */
 	bool		fresh;		/* its blocked keys are to be read */
 	bool		merging;	/* two of them are to be merged */
+	int64_t		merge_at;	/* that was refused: try again; 0: no */
+	bool		unmerged;	/* and it was logged */
 	size_t		nblocked;	/* rows of blocked lanes; lanes.c */
 	bool		woken;		/* for new rows, not scanned yet */
 	int64_t		woken_at;	/* the last time; clock_ms() */

@@ -442,6 +442,35 @@ START_TEST(records_of_one_lane_are_merged)
 }
 END_TEST
 
+/* One of the rows is refused: its lane waits, the others go on. */
+START_TEST(refused_merge_holds_its_lane)
+{
+	add_rows_of("k", 1, 3, "'!1'");
+	add_rows_of("k", 10, 12, "'!10'");
+	add_rows(20, 20, "'p00'");
+	add_record(1, "p00", "'k'", "failed");
+	add_record(10, "p00", "'k'", "failed");
+	sql("UPDATE outbox SET partition_key = 'p00' WHERE global_sequence = "
+	    "1");
+	sql("CREATE TRIGGER obstacle BEFORE UPDATE ON outbox FOR EACH ROW "
+	    "IF NEW.global_sequence = 11 THEN SIGNAL SQLSTATE '45000'; END IF");
+	go(100);
+	ck_assert(!part("p00")->fresh);
+	ck_assert(bars(1));
+	ck_assert(bars(12));
+	ck_assert_uint_eq(lanes_count(backlog.lanes), 1);
+	ck_assert_str_eq(records(), "1 p00 failed 1, 10 p00 failed 10");
+	sql("DROP TRIGGER obstacle");
+	rounds_at(100, 29000);
+	ck_assert_str_eq(records(), "1 p00 failed 1, 10 p00 failed 10");
+	rounds_at(100, 31000);
+	ck_assert_uint_eq(times_logged("refuses to unpark"), 1);
+	ck_assert(!part("p00")->fresh);
+	ck_assert_str_eq(records(), "1 p00 failed 1");
+	ck_assert_uint_eq(lane_of_k()->head, 1);
+}
+END_TEST
+
 /* Many records are read in several rounds, so that leases can be kept. */
 START_TEST(many_records_take_rounds)
 {
@@ -567,6 +596,7 @@ add_parking(TCase *tc)
 	tcase_add_loop_test(tc, head_behind_parked_rows_is_none, 0, 2);
 	tcase_add_loop_test(tc, records_of_one_lane_are_merged, 0, 2);
 	tcase_add_test(tc, many_records_take_rounds);
+	tcase_add_test(tc, refused_merge_holds_its_lane);
 	tcase_add_test(tc, lost_merge_ends);
 	tcase_add_loop_test(tc, halt_goes_with_its_partition, 0, 2);
 	tcase_add_test(tc, released_key_goes_on);
