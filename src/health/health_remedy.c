@@ -47,6 +47,13 @@ static const struct advice of_database[] = {
 	  "setup" },
 	{ "doesn't exist", CREATE_TABLES },
 	{ "missing or not granted: outboxctl setup", CREATE_TABLES },
+	{ "nknown column", "outboxctl schema check names the column and its "
+	  "ALTER TABLE" },
+	{ "(1176)", "outboxctl schema check names the index and its ALTER "
+	  "TABLE" },
+	{ "nknown system variable", "does a proxy stand before the server? "
+	  "Connect to the server itself, or let it pass this variable" },
+	{ "(1305)", "outboxctl schema install creates procedures" },
 	{ "denied", "outboxctl doctor prints the GRANT that is missing" },
 	{ "read only", "correct mysql.hosts, or make a server the primary" },
 	{ "read-only", "correct mysql.hosts, or make a server the primary" },

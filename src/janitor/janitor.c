@@ -283,6 +283,9 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 	case DB_WRONG:
 		duty_refused(d, e);
 		show_state(j);
+		/* The next connection learns what has changed. */
+		if (store_learnt_wrong(j->store))
+			close_store(j);
 		return;
 	case DB_BUSY:
 		err_in(e, "%s", d->name);

@@ -223,6 +223,21 @@ db_refused_value(const struct db *db)
 	    memcmp(db->state, "23", 2) == 0 || memcmp(db->state, "45", 2) == 0;
 }
 
+/* No such column, table, key, index, variable, procedure, function. */
+static const unsigned	stale_codes[] = {
+	1054, 1146, 1072, 1176, 1193, 1305, 1630
+};
+
+bool
+db_learnt_wrong(const struct db *db)
+{
+	for (size_t i = 0; i < sizeof(stale_codes) / sizeof(stale_codes[0]);
+	    i++)
+		if (db->fault == DB_WRONG && db->code == stale_codes[i])
+			return true;
+	return false;
+}
+
 int
 db_finish(struct db *db, struct err *e)
 {

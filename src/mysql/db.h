@@ -118,6 +118,12 @@ unsigned	 db_last_code(const struct db *);
 bool		 db_refused_value(const struct db *);
 
 /*
+ * Does the last fault say that what was learnt of the database is not so any
+ * more: a table, a column, an index, a variable or a procedure is gone?
+ */
+bool		 db_learnt_wrong(const struct db *);
+
+/*
  * Walk a result.  Texts are valid until db_rows_free.  A server or a proxy may
  * send fewer columns than were asked for, or NULL where the schema has none: a
  * column that is missing is NULL, and so are all of them without a row.

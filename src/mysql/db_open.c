@@ -217,6 +217,27 @@ judge_server(struct db *db, struct db_rows *rows, struct err *e)
 	return rc == 0 && cluster ? check_cluster(db, e) : rc;
 }
 
+/*
+ * The one answer that a proxy passes on: its greeting, and its variables, may be
+ * of another kind of server.  Without it these have to do.
+ */
+static int
+ask_version(struct db *db, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&sql, "SELECT VERSION()");
+	rows = db_query(db, "session", &sql, e);
+	buf_free(&sql);
+	if (rows == NULL)
+		return db->mysql == NULL ? -1 : 0;
+	if (db_next(rows))
+		learn_version(db, db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
+}
+
 /* fresh: the session's variables may still be set. */
 static int
 ask_server(struct db *db, bool fresh, struct err *e)
@@ -235,7 +256,7 @@ ask_server(struct db *db, bool fresh, struct err *e)
 	if (rc == 0 && (rc = db_check_session(db, rows, e)) == 0)
 		rc = judge_server(db, rows, e);
 	db_rows_free(rows);
-	return rc;
+	return rc < 0 ? -1 : ask_version(db, e);
 }
 
 int

@@ -65,6 +65,14 @@ stream_audit_is_ready(const struct stream_audit *r)
 	return !is_on(r) || (r->ready && !r->relay->went_back);
 }
 
+void
+stream_audit_pass(struct stream_audit *r, int64_t at)
+{
+	r->ready = true;
+	r->relay->went_back = false;
+	r->at = at;
+}
+
 int64_t
 stream_audit_next(const struct stream_audit *r, bool first)
 {

@@ -67,6 +67,12 @@ void	stream_audit_connected(struct stream_audit *);
  */
 void	stream_audit_database_opened(struct stream_audit *, bool first_start);
 
+/*
+ * The database refuses the audit: messages may be sent without, and it is tried
+ * again at that clock_ms().
+ */
+void	stream_audit_pass(struct stream_audit *, int64_t at);
+
 /* True if messages may be sent. */
 bool	stream_audit_is_ready(const struct stream_audit *);
 

@@ -476,6 +476,12 @@ store_refused_value(const struct store *s)
 	return db_refused_value(s->db);
 }
 
+bool
+store_learnt_wrong(const struct store *s)
+{
+	return db_learnt_wrong(s->db);
+}
+
 void
 store_say_refused(struct store *s, uint64_t sequence, const char *what,
     const struct err *why)

@@ -49,6 +49,9 @@ enum db_fault	 store_fault(const struct store *);
 /* Did a value make the last statement fail?  See db_refused_value. */
 bool		 store_refused_value(const struct store *);
 
+/* Is what store_learn() has read not so any more?  See db_learnt_wrong. */
+bool		 store_learnt_wrong(const struct store *);
+
 /*
  * Treat the claims of this dead worker as free.  A nonce is 16 hex digits.
  * Claims with the store's own nonce are always free, because a worker claims

@@ -38,16 +38,34 @@ query_text(struct store *s, unsigned column, char *text, size_t size,
 	return found ? 0 : err_set(e, "server: no identity or no start time");
 }
 
+/*
+ * By what a server has, beginning with what one of its kind should have: a proxy
+ * or a fork may lack it.
+ */
+static int
+query_identity(struct store *s, char *text, struct err *e)
+{
+	static const char *const	ways[] = { "SELECT @@server_uuid",
+	    "SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)",
+	    "SELECT @@server_uuid", "SELECT CONCAT(@@hostname, ':', @@port)" };
+	size_t				first = db_is_mariadb(s->db) ? 1 : 0;
+	int				rc = -1;
+
+	for (size_t i = first; rc < 0 && i < 4; i++) {
+		store_sql(s, ways[i]);
+		rc = query_text(s, 0, text, STORE_SERVER, e);
+		if (rc < 0 && !store_learnt_wrong(s))
+			break;
+	}
+	return rc;
+}
+
 int
 store_server(struct store *s, struct db_server *server, struct err *e)
 {
 	char	uptime[32];
 
-	store_sql(s, db_is_mariadb(s->db) ?
-	    "SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)" :
-	    "SELECT @@server_uuid");
-	if (query_text(s, 0, server->identity, sizeof(server->identity),
-	    e) < 0)
+	if (query_identity(s, server->identity, e) < 0)
 		return -1;
 	store_sql(s, "SHOW GLOBAL STATUS LIKE 'Uptime'");
 	if (query_text(s, 1, uptime, sizeof(uptime), e) < 0)

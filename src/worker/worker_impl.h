@@ -46,6 +46,7 @@ struct worker {
 	struct log_throttle		 busy;	/* deadlocks, lock waits */
 	struct log_throttle		 partial;	/* a destination of several */
 	struct log_throttle		 advisory;	/* not permitted */
+	struct log_throttle		 unaudited_why;
 	struct log_throttle		 refusal;	/* of wake.subject */
 	bool				 deaf;	/* it was refused */
 	int64_t				 busy_since;	/* clock_ms(); 0: not */

@@ -16,6 +16,7 @@
 
 #define BUSY_PAUSE_MS		1000
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
+#define UNAUDITED_MS		30000	/* until an audit is tried again */
 #define UNFIT_CHECK_MS		1000	/* while others take messages */
 
 static void
@@ -87,9 +88,29 @@ db_is_busy(struct worker *w, const struct err *e)
 		log_throttle_warn(&w->busy, e->text, now);
 }
 
+/*
+ * What was learnt of the tables is not so any more: learn it again at once, by a
+ * new connection.  Only if this one did some work; else it is no news.
+ */
+static bool
+learns_again(struct worker *w, const struct err *e)
+{
+	if (!store_learnt_wrong(w->store) || !w->db.proven)
+		return false;
+	log_info("database: the tables have changed and are read again: %s",
+	    e->text);
+	store_close(w->store);
+	w->db.opened_at = w->db.try_at = 0;
+	w->db.proven = false;
+	w->clean = false;
+	return true;
+}
+
 void
 worker_db_failed(struct worker *w, struct err *e)
 {
+	if (learns_again(w, e))
+		return;
 	switch (store_fault(w->store)) {
 	case DB_FINE:
 	case DB_BUSY:
@@ -323,6 +344,25 @@ worker_check_stream(struct worker *w)
 	w->check_at = clock_ms() + CHECK_MS;
 }
 
+/*
+ * What refuses the audit alone, and will not heal by itself, does not keep
+ * messages: they go unaudited, as without its columns.
+ */
+static void
+audit_failed(struct worker *w, struct err *e)
+{
+	if (store_fault(w->store) != DB_WRONG ||
+	    !store_is_open(w->store) ||
+	    (store_learnt_wrong(w->store) && w->db.proven)) {
+		worker_db_failed(w, e);
+		return;
+	}
+	stream_audit_pass(&w->audit, clock_ms() + UNAUDITED_MS);
+	err_in(e, "the stream is not checked for lost messages");
+	scoreboard_error(w->line, e->text);
+	log_throttle_warn(&w->unaudited_why, e->text, clock_ms());
+}
+
 void
 worker_audit_stream(struct worker *w)
 {
@@ -330,7 +370,7 @@ worker_audit_stream(struct worker *w)
 	struct err		 e;
 
 	if (stream_audit_round(r, w->fleet.rank == 0, &e) < 0)
-		worker_db_failed(w, &e);
+		audit_failed(w, &e);
 	w->line->recovered += r->recovered;
 	w->totals->recovered += r->recovered;
 	if (r->recovered > 0)	/* their partitions have new epochs */

@@ -139,6 +139,27 @@ START_TEST(odd_results_are_survived)
 }
 END_TEST
 
+/* A proxy greets for another kind of server, whose variables it shows. */
+START_TEST(greeting_does_not_tell_the_kind)
+{
+	static const char *const	shown[] = { "version", "8.0.11" };
+	const char			*real[] = { "10.11.6-MariaDB-log" };
+	const struct fake_answer	proxy[] = {
+		{ .match = VARIABLES, .ncols = 2, .nrows = 1, .cells = shown },
+		{ .match = "SELECT VERSION()", .ncols = 1, .nrows = 1,
+		  .cells = real },
+	};
+
+	if (_i == 1)
+		real[0] = "8.4.3";
+	fake.answers = proxy;
+	fake.nanswers = NROWS(proxy);
+	ck_assert_int_eq(connect_to("127.0.0.1", "auto"), 0);
+	ck_assert(db_is_mariadb(db) == (_i == 0));
+	ck_assert_uint_eq(db->version, _i == 0 ? 101106 : 80403);
+}
+END_TEST
+
 /* It may not have a file of ours, whatever it was asked. */
 START_TEST(no_file_is_sent)
 {
@@ -248,6 +269,7 @@ main(void)
 	tcase_add_loop_test(tc, loopback_is_an_address, 0, NROWS(hosts));
 	tcase_add_loop_test(tc, stripped_server_gets_nothing, 0, 2);
 	tcase_add_loop_test(tc, odd_results_are_survived, 0, NROWS(odd));
+	tcase_add_loop_test(tc, greeting_does_not_tell_the_kind, 0, 2);
 	tcase_add_test(tc, no_file_is_sent);
 	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
 	    NROWS(refusals));

@@ -100,6 +100,26 @@ START_TEST(returned_row_of_a_clock_put_back_is_due)
 }
 END_TEST
 
+/* A column is dropped beside us: the error says so, and then we do without. */
+START_TEST(lost_column_is_learnt)
+{
+	struct settled	done = { 0 };
+
+	own_rows(1);
+	ck_assert_uint_eq(claim(st, &b, 1, 1), 1);
+	ck_ok(store_fetch(st, (uint64_t[]){ 1 }, 1, SIZE_MAX, &b, &e));
+	sql("ALTER TABLE outbox DROP COLUMN message_hash");
+	b.msgs[0].outcome = OUT_DELIVERED;
+	ck_fails(store_settle(st, &b, &done, &e));
+	ck_assert(store_learnt_wrong(st));
+	ck_assert(store_is_open(st));
+	ck_ok(store_learn(st, &e));
+	ck_ok(store_settle(st, &b, &done, &e));
+	ck_assert_uint_eq(done.delivered, 1);
+	ck_assert(!store_learnt_wrong(st));
+}
+END_TEST
+
 /* What must have happened to the lease for the claim to find nothing. */
 static const struct {
 	const char	*to;		/* NULL: no row any more */
@@ -440,6 +460,7 @@ add_claims(Suite *s, const struct kind *k)
 	TCase	*tc = add_case(s, "claim", k, k->start, claim_begin, claim_end);
 
 	tcase_add_test(tc, due_rows_are_claimed);
+	tcase_add_test(tc, lost_column_is_learnt);
 	tcase_add_loop_test(tc, row_of_a_clock_put_back_is_due, 0,
 	    NROWS(steps));
 	tcase_add_test(tc, returned_row_of_a_clock_put_back_is_due);

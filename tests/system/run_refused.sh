@@ -112,5 +112,21 @@ is "$(pending)" 40 'the messages are discarded, but those for later'
 within 10 'no worker is shown as paused any more' \
     is_here '| [.workers[] | [.paused, .state]] | unique' '[[null,"running"]]'
 
+# An audit that the database refuses, and a column that goes away, stop nobody.
+sql "DELETE FROM outbox;
+    CREATE TRIGGER obstacle BEFORE UPDATE ON outbox_streams FOR EACH ROW
+	SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this'"
+WORKERS=2 write_conf
+kill -HUP "$MASTER"
+enqueue_keys audit 20 order.paid
+within 20 'the audit of the stream is refused: messages go' is_drained
+within 10 'and the log tells it' has_line "$LOG" \
+    'the stream is not checked for lost messages.*not this'
+sql "DROP TRIGGER obstacle; ALTER TABLE outbox DROP COLUMN message_hash"
+enqueue_keys gone 20 order.paid
+within 20 'a column is gone: messages go' is_drained
+has_line "$LOG" 'tables have changed and are read again.*message_hash'
+ok $? 'and the log tells why the tables are read again'
+
 stops 'the master stops with status 0'
 done_testing
