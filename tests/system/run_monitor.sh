@@ -377,7 +377,7 @@ for signal in $SIGNALS; do
 	pause 1100
 	replaced $signal
 done
-is "$late" 0 'after a kill -9 or a SIGSTOP the monitor is back within a second'
+is "$late" 0 "after each of $SIGNALS the monitor is back within a second"
 is "$(worker_pids "$MASTER")" "$workers" 'the workers are the same'
 
 victim=$(head -n 1 <<< "$workers")
