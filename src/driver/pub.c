@@ -17,12 +17,50 @@ pub_watch(struct pub_polls *p, int fd, short events)
 	p->fds[p->n++] = (struct pollfd){ .fd = fd, .events = events };
 }
 
+const struct pub *
+pub_next(const struct pub *pubs, size_t *i)
+{
+	for (; *i < CONF_DRIVERS; (*i)++)
+		if (pubs[*i].ops != NULL)
+			return &pubs[*i];
+	return NULL;
+}
+
+bool
+pub_is_open(const struct pub *p)
+{
+	return p->ops->is_open(p->arg);
+}
+
+bool
+pub_any_open(const struct pub *pubs)
+{
+	const struct pub	*p;
+
+	for (size_t i = 0; (p = pub_next(pubs, &i)) != NULL; i++)
+		if (pub_is_open(p))
+			return true;
+	return false;
+}
+
+bool
+pub_all_open(const struct pub *pubs)
+{
+	const struct pub	*p;
+
+	for (size_t i = 0; (p = pub_next(pubs, &i)) != NULL; i++)
+		if (!pub_is_open(p))
+			return false;
+	return true;
+}
+
 /* prepare() of each; ends[i]: where its descriptors end. */
 static void
 prepare(const struct pub *pubs, size_t n, struct pub_polls *p, size_t *ends)
 {
 	for (size_t i = 0; i < n; i++) {
-		pubs[i].ops->prepare(pubs[i].arg, p);
+		if (pubs[i].ops != NULL)
+			pubs[i].ops->prepare(pubs[i].arg, p);
 		ends[i] = p->n;
 	}
 }
@@ -38,7 +76,9 @@ pub_wait(const struct pub *pubs, size_t n, int fd, int64_t timeout_ms)
 	pub_watch(&p, fd, POLLIN);
 	sig_wait(p.fds, (nfds_t)p.n, p.timeout_ms);
 	for (size_t i = 0; i < n; at = ends[i++])
-		pubs[i].ops->proceed(pubs[i].arg, p.fds + at, ends[i] - at);
+		if (pubs[i].ops != NULL)
+			pubs[i].ops->proceed(pubs[i].arg, p.fds + at,
+			    ends[i] - at);
 	free(ends);
 	free(p.fds);
 }
@@ -46,6 +86,7 @@ pub_wait(const struct pub *pubs, size_t n, int fd, int64_t timeout_ms)
 void
 pub_free(struct pub *p)
 {
-	p->ops->free(p->arg);
+	if (p->ops != NULL)
+		p->ops->free(p->arg);
 	p->arg = NULL;
 }

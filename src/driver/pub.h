@@ -22,8 +22,7 @@
 enum pub_sent {
 	PUB_SENT,	/* on its way; an answer may come */
 	PUB_REFUSED,	/* the message's fault; it was not sent */
-	PUB_LOST,	/* the connection is lost */
-	PUB_AWAY	/* one of several destinations is not connected */
+	PUB_LOST	/* the connection is lost */
 };
 
 /*
@@ -44,7 +43,6 @@ struct pub_answer {
 						   it is nats.stream */
 	char		where[PUB_WHERE];	/* VERDICT_DUPLICATE: for get_stored,
 						   where that is; "": the usual */
-	bool		in_doubt;	/* it may be stored all the same */
 	int64_t		retry_after_ms;		/* VERDICT_TRANSIENT: not before;
 						   0: no wish */
 	char		text[256];		/* the error; "" if stored */
@@ -98,12 +96,6 @@ struct pub_ops {
 
 	/* True: there is something that the operator must know of it. */
 	bool		(*caution)(void *, struct err *);
-
-	/*
-	 * False while one of several destinations is not connected: open()
-	 * tries again, and the others go on meanwhile.
-	 */
-	bool		(*is_whole)(void *);
 
 	/*
 	 * Check that the stream can take messages, with no batch out; blocks
@@ -186,22 +178,37 @@ struct pub_ops {
 	void		(*tell)(void *, const char *subject, const char *text);
 };
 
+/*
+ * An owner of several has them in an array of CONF_DRIVERS, by driver: the ops
+ * of one that is not used are NULL.  Each is open or not by itself.
+ */
 struct pub {
 	const struct pub_ops	*ops;
 	void			*arg;
 };
 
+/* The next one of the array that is used, from *i on; NULL: none. */
+const struct pub *pub_next(const struct pub *, size_t *i);
+
+bool	pub_is_open(const struct pub *);
+
+/* Is any of the array open?  Are all of them? */
+bool	pub_any_open(const struct pub *);
+bool	pub_all_open(const struct pub *);
+
 /* For prepare(): watch this descriptor for these events. */
 void	pub_watch(struct pub_polls *, int fd, short events);
 
 /*
- * Write the sent messages of n publishers, then wait for input from any of
+ * Write the sent messages of n publishers (of some of them the ops may be
+ * NULL), then wait for input from any of
  * them, a signal or the timeout (ms; 0 or less, as when the end of the wait has
  * passed: do not wait).  Input on fd (-1: none) also ends it, and is left for
  * the owner of fd to read.  Returns at once if a connection is lost.
  */
 void	pub_wait(const struct pub *, size_t n, int fd, int64_t timeout_ms);
 
+/* Does nothing if the ops are NULL. */
 void	pub_free(struct pub *);
 
 #endif

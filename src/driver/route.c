@@ -113,6 +113,7 @@ init_route(struct route_set *set, size_t i, enum conf_driver driver)
 	struct route		*r = &set->routes[i];
 	const struct conf_route	*rule = r->rule;
 
+	r->driver = driver;
 	r->destination = driver == DRIVER_NATS ? ROUTE_NATS : (unsigned)i + 1;
 	if (driver == DRIVER_NATS)
 		r->group[0] = '\0';

@@ -23,9 +23,13 @@
 /* The destination of all routes to NATS, which is one broker. */
 #define ROUTE_NATS	0
 
+/* How status names it when it is silent as a whole: beside "route NAME". */
+#define ROUTE_BROKER	"route to the broker"
+
 struct route {
 	const struct conf_route	*rule;		/* NULL: no route matched */
 	struct envelope_form	 form;
+	enum conf_driver	 driver;
 	unsigned		 destination;	/* its number; routes with one
 						   number fail together */
 	char			 group[64];	/* its name to the operator;

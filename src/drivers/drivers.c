@@ -2,7 +2,6 @@
 
 #include "drivers/drivers.h"
 
-#include "drivers/several.h"
 #include "http/http.h"
 #include "local/local.h"
 #include "nats/bus.h"
@@ -14,21 +13,24 @@ static struct pub (*const makers[])(const struct conf *, const char *) = {
 	[DRIVER_DISCARD] = discard_new,
 };
 
-struct pub
-drivers_new(const struct conf *c, const char *name)
+void
+drivers_new(struct pub pubs[CONF_DRIVERS], const struct conf *c,
+    const char *name)
 {
-	struct pub	 pubs[CONF_DRIVERS] = { { NULL, NULL } };
-	struct pub	*one = NULL;
-	size_t		 n = 0;
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		pubs[i] = conf_uses_driver(c, (enum conf_driver)i) ?
+		    makers[i](c, name) : (struct pub){ NULL, NULL };
+}
 
-	for (size_t i = 0; i < CONF_DRIVERS; i++) {
-		if (!conf_uses_driver(c, (enum conf_driver)i))
-			continue;
-		pubs[i] = makers[i](c, name);
-		one = &pubs[i];
-		n++;
-	}
-	return n == 1 ? *one : several_new(pubs);
+struct pub
+drivers_new_first(const struct conf *c, const char *name)
+{
+	size_t	i = 0;
+
+	while (i < CONF_DRIVERS - 1 &&
+	    !conf_uses_driver(c, (enum conf_driver)i))
+		i++;
+	return makers[i](c, name);
 }
 
 struct pub

@@ -1,9 +1,9 @@
 /*
- * drivers.h - the publisher that a configuration names: one, or several of
+ * drivers.h - the publishers that a configuration names: one, or several of
  * publish.routes
  *
  * The library of NATS starts threads and must come before a connection to the
- * database, see nats/bus.h: that holds for this function, too.
+ * database, see nats/bus.h: that holds for these functions, too.
  */
 #ifndef OUTBOX_DRIVERS_H
 #define OUTBOX_DRIVERS_H
@@ -12,10 +12,15 @@
 #include "driver/pub.h"
 
 /*
- * Not connected yet.  conf is borrowed; name is how the destination may know
- * this process.  To be freed by pub_free().
+ * One for each driver that is used, by driver, not connected yet.  conf is
+ * borrowed; name is how the destination may know this process.  Each is to be
+ * freed by pub_free().
  */
-struct pub	drivers_new(const struct conf *, const char *name);
+void		drivers_new(struct pub[CONF_DRIVERS], const struct conf *,
+		    const char *name);
+
+/* The same of one of them: the broker, if it is used. */
+struct pub	drivers_new_first(const struct conf *, const char *name);
 
 /*
  * The same of the one among them that keeps messages and can be asked for

@@ -102,7 +102,6 @@ static const struct pub_ops ops = {
 	.open = http_open,
 	.close = http_close,
 	.is_open = http_is_open,
-	.is_whole = http_is_open,
 	.caution = pub_no_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

@@ -184,8 +184,8 @@ struct scoreboard_reload {
 /* Problems that processes of one master share: see util/outage.h. */
 enum scoreboard_outage {
 	SCOREBOARD_OUTAGE_DATABASE,
-	SCOREBOARD_OUTAGE_BROKER,
-	SCOREBOARD_OUTAGE_PUBLISHING,
+	SCOREBOARD_OUTAGE_BROKER,	/* and the other drivers, in order */
+	SCOREBOARD_OUTAGE_PUBLISHING = SCOREBOARD_OUTAGE_BROKER + CONF_DRIVERS,
 	SCOREBOARD_OUTAGES
 };
 

@@ -108,7 +108,6 @@ static const struct pub_ops ops = {
 	.open = discard_open,
 	.close = discard_close,
 	.is_open = discard_is_open,
-	.is_whole = discard_is_open,
 	.caution = discard_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

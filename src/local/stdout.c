@@ -255,7 +255,6 @@ static const struct pub_ops ops = {
 	.open = out_open,
 	.close = out_close,
 	.is_open = out_is_open,
-	.is_whole = out_is_open,
 	.caution = out_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

@@ -96,9 +96,11 @@ unix_ms(void)
 static void
 tell_of(struct relay *r, const struct msg *m)
 {
-	char	*text = advisory_text(m, r->form.id_prefix, unix_ms());
+	const struct pub	*p = relay_broker(r);
+	char			*text = advisory_text(m, r->form.id_prefix,
+				    unix_ms());
 
-	r->pub.ops->tell(r->pub.arg, r->conf->nats.advisory, text);
+	p->ops->tell(p->arg, r->conf->nats.advisory, text);
 	free(text);
 }
 
@@ -107,7 +109,7 @@ advisory_tell(struct relay *r, const struct batch *b, uint64_t buried)
 {
 	uint64_t	dead = 0;
 
-	if (r->conf->nats.advisory[0] == '\0')
+	if (r->conf->nats.advisory[0] == '\0' || relay_broker(r) == NULL)
 		return;
 	for (size_t i = 0; i < b->n; i++)
 		dead += b->msgs[i].outcome == OUT_DEAD;

@@ -96,7 +96,7 @@ is_put_off(struct flight *f, struct msg *m)
 static bool
 waits_for_limit(struct flight *f, size_t i, size_t size)
 {
-	const struct limit	*l = &f->r->limit;
+	const struct limit	*l = &f->r->reach[f->route[i]->driver].limit;
 	struct err		 e;
 
 	if (l->max == 0 || (int64_t)size <= l->max ||
@@ -122,8 +122,8 @@ static enum size
 check_size(struct flight *f, size_t i, struct err *e)
 {
 	const struct msg	*m = &f->b->msgs[i];
-	int64_t			 max = f->r->pub.ops->max_payload(
-				    f->r->pub.arg);
+	const struct pub	*p = relay_line(f, i)->pub;
+	int64_t			 max = p->ops->max_payload(p->arg);
 	size_t			 size = m->metadata.len;
 
 	if (size > MSG_METADATA_MAX) {
@@ -151,7 +151,25 @@ refuse_unsent(struct flight *f, size_t i, enum error_class class,
 	return true;
 }
 
-/* Send one message.  false: the connection is lost. */
+static enum pub_sent
+hand_over(struct flight *f, size_t i, struct err *e)
+{
+	struct relay		*r = f->r;
+	struct flight_line	*line = relay_line(f, i);
+	enum pub_sent		 sent = line->pub->ops->send(line->pub->arg,
+				    &r->envelope, (uint32_t)i, e);
+
+	line->lost = line->lost || sent == PUB_LOST;
+	if (sent == PUB_SENT) {
+		relay_goes_out(f, i);
+		follow_sent(&r->follow, &f->b->msgs[i], r->form.id_prefix,
+		    envelope_subject(&r->envelope));
+		inflight_sent(&f->w, i, r->envelope.size);
+	}
+	return sent;
+}
+
+/* Send one message.  false: the only connection is lost. */
 static bool
 fill_and_send(struct flight *f, size_t i)
 {
@@ -168,28 +186,14 @@ fill_and_send(struct flight *f, size_t i)
 	    envelope_fill(&r->envelope, relay_form(f, i), m, &e) == 0) {
 		if (f->state[i] == READY)
 			f->res->skipped += r->envelope.skipped;
-		if (f->subject != NULL)
-			f->subject[i] = text_hash(
-			    envelope_subject(&r->envelope));
 		if (waits_for_limit(f, i, r->envelope.size))
 			return true;
-		switch (r->pub.ops->send(r->pub.arg, &r->envelope,
-		    (uint32_t)i, &e)) {
+		switch (hand_over(f, i, &e)) {
 		case PUB_SENT:
-			f->state[i] = OUT;
-			f->nfair += !relay_is_blamed(f, i);
-			f->sent_at[i] = clock_us();
-			f->ordinal[i] = f->nsent;
-			f->order[f->nsent++] = i;
-			follow_sent(&r->follow, m, r->form.id_prefix,
-			    envelope_subject(&r->envelope));
-			inflight_sent(&f->w, i, r->envelope.size);
 			return true;
 		case PUB_LOST:
-			f->lost = true;
-			return false;
-		case PUB_AWAY:
-			return refuse_unsent(f, i, CLASS_OFFLINE, e.text);
+			return r->routes.several &&
+			    refuse_unsent(f, i, CLASS_OFFLINE, e.text);
 		case PUB_REFUSED:
 			break;
 		}
@@ -232,9 +236,38 @@ has_no_route(const struct flight *f, size_t i)
 }
 
 /*
- * True if it has no destination, or one that takes nothing for now while others
- * go on.
+ * Its destination takes nothing for now, while others go on.  One that was
+ * silent gets one message at a time.
  */
+static bool
+is_out_of_reach(struct flight *f, size_t i)
+{
+	struct relay			*r = f->r;
+	const struct flight_line	*line = relay_line(f, i);
+	const struct reach		*reach = &r->reach[f->route[i]->driver];
+	struct err			 e;
+
+	if (line->lost || !pub_is_open(line->pub)) {
+		err_set(&e, "%s: not connected%s%s", line->pub->ops->name,
+		    reach->away.text[0] == '\0' ? "" : ": ",
+		    reach->away.text);
+		return refuse_unsent(f, i, CLASS_OFFLINE, e.text);
+	}
+	if (f->route[i]->driver == DRIVER_NATS &&
+	    (r->unaudited || r->went_back))
+		return refuse_unsent(f, i, CLASS_AUDIT, "not sent: the stream "
+		    "is not checked for lost messages yet");
+	if (line->choked || relay_to(f, i)->closed || (reach->silent &&
+	    (clock_ms() < reach->until || line->nout > 0))) {
+		err_set(&e, "not sent: the %s %s", line->pub->ops->peer,
+		    line->choked ? "does not read: earlier messages are still "
+		    "unsent" : "gives no answer");
+		return refuse_unsent(f, i, CLASS_TIMEOUT, e.text);
+	}
+	return false;
+}
+
+/* True if it has no destination, or one that is out of reach. */
 static bool
 is_without_route(struct flight *f, size_t i)
 {
@@ -252,23 +285,34 @@ is_without_route(struct flight *f, size_t i)
 			return true;
 		}
 	}
-	return r->unaudited && f->route[i]->destination == ROUTE_NATS &&
-	    refuse_unsent(f, i, CLASS_AUDIT, "not sent: the stream is not "
-	    "checked for lost messages yet");
+	return r->routes.several && is_out_of_reach(f, i);
 }
 
-/* Send it, unless its type is refused; false: the connection is lost. */
+static bool
+put_aside(struct flight *f, size_t i)
+{
+	f->state[i] = ASIDE;
+	f->naside++;
+	return true;
+}
+
+/*
+ * Send it, unless its type is refused or its destination has as many as it
+ * takes; false: the only connection is lost.
+ */
 static bool
 offer(struct flight *f, size_t i)
 {
+	const struct flight_line	*line = relay_line(f, i);
+
 	if (is_without_route(f, i))
 		return true;
+	if (line->nout >= line->capacity)
+		return put_aside(f, i);
 	switch (type_breaker_ask(&f->r->breaker, &f->b->msgs[i],
 	    clock_ms())) {
 	case BREAKER_ASIDE:
-		f->state[i] = ASIDE;
-		f->naside++;
-		return true;
+		return put_aside(f, i);
 	case BREAKER_WAITS:
 		return refuse_unsent(f, i, CLASS_OTHER, "not sent: messages of "
 		    "this event type are refused");
@@ -277,12 +321,13 @@ offer(struct flight *f, size_t i)
 	}
 }
 
-/* Offer messages that were set aside, once their type has an answer. */
+/* Offer messages that were set aside, once their turn may have come. */
 static bool
 offer_aside(struct flight *f)
 {
 	for (size_t i = 0; i < f->b->n && f->naside > 0; i++) {
-		if (f->state[i] != ASIDE || !inflight_has_room(&f->w))
+		if (f->state[i] != ASIDE || !inflight_has_room(&f->w) ||
+		    relay_line(f, i)->nout >= relay_line(f, i)->capacity)
 			continue;
 		f->naside--;
 		f->state[i] = READY;
@@ -321,14 +366,15 @@ begin_next_round(struct flight *f)
 
 	if (f->nagain == 0 || (!late && clock_ms() < f->again_at))
 		return;
-	for (size_t i = 0; i < f->b->n && !f->lost; i++) {
+	for (size_t i = 0; i < f->b->n; i++) {
 		if (f->state[i] != AGAIN)
 			continue;
 		f->nagain--;
 		inflight_resolved(&f->w, i, false);
-		if (!late)
-			send_one(f, i);
-		else if (f->b->msgs[i].renamed)
+		if (!late) {
+			if (!send_one(f, i))
+				return;
+		} else if (f->b->msgs[i].renamed)
 			f->state[i] = DONE;	/* given back */
 		else
 			relay_refuse_absent(f, i);
@@ -336,19 +382,28 @@ begin_next_round(struct flight *f)
 }
 
 static void
-wait_a_little(struct flight *f, int64_t ms)
+take_answers(struct flight *f, struct flight_line *line)
 {
-	struct pub		*p = &f->r->pub;
+	const struct pub	*p = line->pub;
 	struct pub_answer	 a;
 	enum error_class	 class;
 
-	pub_wait(p, 1, -1, sooner(ms, RELAY_KEEP_MS));
 	while (p->ops->answer(p->arg, &a))
-		relay_answer(f, &a);
-	relay_name_absent(f);
-	class = p->ops->complaint(p->arg, PUB_MESSAGES, &f->complaint);
+		relay_answer(f, line, &a);
+	relay_name_absent(f, line);
+	class = p->ops->complaint(p->arg, PUB_MESSAGES, &line->complaint);
 	if (class != CLASS_NONE)
-		f->complained = class;
+		line->complained = class;
+}
+
+static void
+wait_a_little(struct flight *f, int64_t ms)
+{
+	struct pub	*pubs = f->r->pubs;
+
+	pub_wait(pubs, CONF_DRIVERS, -1, sooner(ms, RELAY_KEEP_MS));
+	for (size_t i = 0; pub_next(pubs, &i) != NULL; i++)
+		take_answers(f, &f->lines[i]);
 }
 
 /* Messages without an answer are in doubt; they are sent again later. */
@@ -360,7 +415,7 @@ give_up_sent(struct flight *f, enum outcome outcome)
 
 		if (f->state[i] != OUT)
 			continue;
-		f->state[i] = DONE;
+		relay_comes_in(f, i, DONE);
 		f->b->msgs[i].in_doubt = true;
 		f->b->msgs[i].outcome = outcome;
 	}
@@ -390,26 +445,67 @@ time_left(struct flight *f)
 }
 
 static void
-connection_is_lost(struct flight *f)
+connection_is_lost(struct flight *f, const struct flight_line *line)
 {
 	struct err	*why = &f->res->why;
 
 	f->res->down = f->res->silent = true;
-	if (f->complained != CLASS_NONE) {
-		err_set(why, "%s", f->complaint.text);
+	if (line->complained != CLASS_NONE) {
+		err_set(why, "%s", line->complaint.text);
 		err_in(why, "the connection was lost");
 	} else
 		err_set(why, "the connection was lost");
-	f->res->class = f->complained == CLASS_PERMISSION ? CLASS_PERMISSION :
-	    CLASS_LOST;
+	f->res->class = line->complained == CLASS_PERMISSION ?
+	    CLASS_PERMISSION : CLASS_LOST;
 	give_up_sent(f, OUT_UNSENT);
+}
+
+/* What one of several destinations has not answered: the others go on. */
+static void
+line_is_lost(struct flight *f, const struct flight_line *line)
+{
+	struct err	e;
+
+	err_set(&e, "%s: the connection was lost", line->pub->ops->name);
+	for (size_t i = 0; i < f->b->n; i++) {
+		if (relay_line(f, i) != line ||
+		    (f->state[i] != OUT && f->state[i] != LOOK))
+			continue;
+		if (f->state[i] == OUT)
+			relay_comes_in(f, i, DONE);
+		else
+			f->nlook--;
+		f->b->msgs[i].in_doubt = true;
+		relay_refuse(f, i, CLASS_OFFLINE, e.text);
+		inflight_resolved(&f->w, i, false);
+	}
+}
+
+/* True if the only connection is lost. */
+static bool
+note_lost_lines(struct flight *f)
+{
+	struct pub	*pubs = f->r->pubs;
+
+	for (size_t i = 0; pub_next(pubs, &i) != NULL; i++) {
+		struct flight_line *line = &f->lines[i];
+
+		if (!line->lost && pub_is_open(line->pub))
+			continue;
+		line->lost = true;
+		if (!f->r->routes.several) {
+			connection_is_lost(f, line);
+			return true;
+		}
+		if (line->nout > 0 || f->nlook > 0)
+			line_is_lost(f, line);
+	}
+	return false;
 }
 
 static void
 send_and_wait(struct flight *f)
 {
-	struct pub	*p = &f->r->pub;
-
 	while (f->w.unresolved > 0 || (!f->closed &&
 	    (inflight_has_work(&f->w) || f->naside > 0) &&
 	    clock_ms() < f->deadline)) {
@@ -431,10 +527,8 @@ send_and_wait(struct flight *f)
 		}
 		begin_next_round(f);
 		send_ready(f);
-		if (f->lost || !p->ops->is_open(p->arg)) {
-			connection_is_lost(f);
+		if (note_lost_lines(f))
 			return;
-		}
 		/* Answers may have come meanwhile. */
 		if (clock_ms() - before >= BUSY_MS)
 			wait_a_little(f, 0);
@@ -452,12 +546,22 @@ max_out(const struct conf *c)
 
 /*
  * If the server does not read, earlier messages are still in the library's
- * buffer, and nothing more must be added.
+ * buffer, and nothing more must be added.  True if there is no other.
  */
 static bool
-is_choked(struct relay *r, struct relay_result *res)
+is_choked(struct flight *f)
 {
-	if ((size_t)r->pub.ops->unread(r->pub.arg) < max_out(r->conf))
+	struct relay		*r = f->r;
+	struct relay_result	*res = f->res;
+	const struct pub	*p;
+	bool			 any = false;
+
+	for (size_t i = 0; (p = pub_next(r->pubs, &i)) != NULL; i++) {
+		f->lines[i].choked = (size_t)p->ops->unread(p->arg) >=
+		    max_out(r->conf);
+		any = any || f->lines[i].choked;
+	}
+	if (!any || r->routes.several)
 		return false;
 	res->down = res->silent = true;
 	res->class = CLASS_TIMEOUT;
@@ -480,14 +584,36 @@ choose_routes(struct flight *f)
 	}
 }
 
+/*
+ * How many messages may be out.  With several destinations each has its own
+ * capacity, and one that is slow leaves room for the others.
+ */
+static int64_t
+begin_lines(struct flight *f)
+{
+	struct relay		*r = f->r;
+	const struct pub	*p;
+	int64_t			 window = r->conf->publish.window;
+
+	for (size_t i = 0; (p = pub_next(r->pubs, &i)) != NULL; i++) {
+		f->lines[i].pub = p;
+		f->lines[i].capacity = (size_t)p->ops->capacity(p->arg);
+		if (!r->routes.several)
+			window = sooner(window, p->ops->capacity(p->arg));
+		p->ops->begin(p->arg, f->deadline + RELAY_WRITE_MS);
+	}
+	return window;
+}
+
 void
 relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 {
 	const struct conf	*c = r->conf;
 	struct flight		 f = { .r = r, .b = b, .res = res };
+	int64_t			 window;
 
 	memset(res, 0, sizeof(*res));
-	if (is_choked(r, res))
+	if (is_choked(&f))
 		return;
 	f.state = xcalloc(b->n + 1, sizeof(*f.state));
 	f.class = xcalloc(b->n + 1, sizeof(*f.class));
@@ -498,17 +624,15 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.order = xcalloc(b->n * RELAY_SENDS + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
 	choose_routes(&f);
-	if (r->pub.ops->names_streams && r->form.stream[0] == '\0')
-		f.subject = xcalloc(b->n + 1, sizeof(*f.subject));
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
+	window = begin_lines(&f);
+	f.many_streams = f.lines[DRIVER_NATS].pub != NULL && r->form.stream[0] ==
+	    '\0' && f.lines[DRIVER_NATS].pub->ops->names_streams;
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
-	    (size_t)sooner(c->publish.window, r->pub.ops->capacity(
-	    r->pub.arg)), max_out(c));
+	    (size_t)window, max_out(c));
 	prefer_suspects(&f);
-	r->pub.ops->begin(r->pub.arg, f.deadline + RELAY_WRITE_MS);
 	type_breaker_begin(&r->breaker, clock_ms());
-	streams_begin(&r->streams);
 	send_and_wait(&f);
 	relay_judge(&f);
 	clear_suspects(&f);
@@ -522,7 +646,6 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.order);
 	free(f.ordinal);
 	free(f.route);
-	free(f.subject);
 	for (size_t i = 0; f.places != NULL && i < b->n; i++)
 		free((char *)f.places[i].where);
 	free(f.places);

@@ -16,6 +16,7 @@
 #include "driver/verdict.h"
 #include "publish/follow.h"
 #include "driver/route.h"
+#include "util/backoff.h"
 #include "util/err.h"
 #include "util/histogram.h"
 #include "util/printable.h"
@@ -24,7 +25,6 @@
 #include "publish/trial.h"
 #include "common/msg.h"
 #include "driver/pub.h"
-#include "publish/streams.h"
 #include "common/suspect.h"
 
 /* What the owner wants for the batch that is being published. */
@@ -34,9 +34,26 @@ enum keep {
 	KEEP_ABANDON	/* return now; the rest is in doubt */
 };
 
+/* What is known of a destination from one batch to the next. */
+struct reach {
+	struct limit	limit;		/* kept by the owner */
+	struct err	away;		/* the same: why it is not connected;
+					   "": not known */
+
+	/*
+	 * One of several that took nothing and gave no answer: nothing is sent
+	 * before until, then one message at a time.
+	 */
+	bool		silent;
+	int64_t		until, since;	/* clock_ms() */
+	struct backoff	backoff;
+	struct err	why;
+};
+
 struct relay {
 	const struct conf	*conf;
-	struct pub		 pub;
+	struct pub		 pubs[CONF_DRIVERS];	/* the destinations */
+	struct reach		 reach[CONF_DRIVERS];	/* of each */
 	struct envelope_form	 form;		/* where no route matches */
 	struct route_set	 routes;	/* of publish.routes */
 	struct envelope		 envelope;
@@ -48,14 +65,13 @@ struct relay {
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
 	struct trial		 trial;		/* and messages */
-	struct streams		 streams;	/* only without nats.stream */
-	struct limit		 limit;		/* kept by the owner */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 	struct histogram	*commit_to_ack;	/* us; both or NULL */
 	struct histogram	*publish_to_ack;
 	struct follow		 follow;	/* claims and settles are told it
 						   by the owner */
 
+	unsigned		 changes;	/* grows when silent does */
 	int64_t			 blind_until;	/* clock_ms(): duplicates cannot
 						   be read; see relay_look.c */
 
@@ -78,9 +94,9 @@ struct relay {
 	bool			 went_back;
 
 	/*
-	 * Nothing is sent to a destination that can be asked, while others go
-	 * on: set by the owner while it has to audit the stream.  Only with
-	 * several destinations, routes.several.
+	 * Nothing is sent to the broker, while others go on: set by the owner
+	 * while it has to audit the stream.  Only with several destinations,
+	 * routes.several.
 	 */
 	bool			 unaudited;
 };
@@ -89,6 +105,13 @@ struct relay {
 
 /* So begins the error of a message that is held: it is no dead letter yet. */
 #define RELAY_HELD	"held: "
+
+/* The broker, if messages go there; and if it keeps them and can be asked. */
+const struct pub	*relay_broker(const struct relay *);
+const struct pub	*relay_stream(const struct relay *);
+
+/* The size of the largest payload that any destination takes. */
+int64_t			 relay_max_payload(const struct relay *);
 
 /* Sends that failed, whether or not that counts as the message's failure. */
 struct relay_failures {

@@ -21,6 +21,29 @@
  * ASIDE: waits for the probe of its type; AGAIN: for another round; LOOK: it is
  * a duplicate, and whose message that is will be looked up.
  */
+/* What one destination did in this batch: see route.destination. */
+struct flight_to {
+	size_t	acked;		/* ordinals up to the last acked */
+	size_t	stored;		/* the same without duplicates; by any stream */
+	size_t	nfair;		/* sent, of types not blamed */
+	int64_t	sent_at;	/* the last one, clock_us() */
+	int64_t	heard_at;	/* when the last answer came; 0: none did */
+	int64_t	slowest;	/* slowest answer, in ms */
+	bool	closed;		/* it is silent: send it nothing more */
+};
+
+/* And its connection, which endpoints share: one for each driver. */
+struct flight_line {
+	const struct pub	*pub;
+	size_t			 nout;		/* messages without an answer */
+	size_t			 capacity;	/* more may not be out */
+	bool			 choked;	/* it does not read */
+	size_t			 nameless;	/* refusals without an index */
+	bool			 lost;
+	enum error_class	 complained;	/* CLASS_NONE: it did not */
+	struct err		 complaint;
+};
+
 enum state { READY, ASIDE, OUT, AGAIN, LOOK, REFUSED, DONE };
 
 struct flight {
@@ -38,29 +61,18 @@ struct flight {
 	size_t			 oldest, nsent;
 	int64_t			 deadline;	/* send nothing after it */
 	size_t			*ordinal;	/* of a message, in order */
-	uint64_t		*subject;	/* hashes; NULL: one stream
-						   takes all */
 	const struct route	**route;	/* of a message, never NULL */
-	struct taken {
-		size_t	acked;	/* ordinals up to the last acked */
-		size_t	stored;	/* the same without duplicates; by any
-				   stream */
-	}			 taken[ROUTE_DESTINATIONS];
-	size_t			 nameless;	/* refusals without an index */
+	struct flight_to	 to[ROUTE_DESTINATIONS];
+	struct flight_line	 lines[CONF_DRIVERS];
 	size_t			 naside;
-	size_t			 nfair;		/* sent, of types not blamed */
 	size_t			 nagain;	/* wait for another round */
 	size_t			 nlook;		/* to be looked up */
 	struct stored_message	*places;	/* of those, by index; or NULL */
 	size_t			 rounds;	/* planned so far */
 	int64_t			 again_at;	/* when the next begins */
-	int64_t			 heard_at;	/* when the last answer came */
-	int64_t			 slowest;	/* slowest answer, in ms */
 	size_t			 nsuspects;	/* places in use */
 	bool			 closed;	/* send nothing more */
-	enum error_class	 complained;	/* CLASS_NONE: it did not */
-	bool			 lost;		/* the connection is lost */
-	struct err		 complaint;
+	bool			 many_streams;	/* see relay_has_streams() */
 };
 
 /* Count a failure; the text of the first one stands for all. */
@@ -95,18 +107,27 @@ void	relay_refuse_absent(struct flight *, size_t i);
 /* How the message is made. */
 const struct envelope_form *relay_form(const struct flight *, size_t i);
 
-/* What the destination of the message took in this batch. */
-const struct taken *relay_taken(const struct flight *, size_t i);
+/* What the destination of the message did in this batch; its connection. */
+struct flight_to *relay_to(struct flight *, size_t i);
+struct flight_line *relay_line(struct flight *, size_t i);
+
+/* It was sent, with no answer yet; it is out no more. */
+void	relay_goes_out(struct flight *, size_t i);
+void	relay_comes_in(struct flight *, size_t i, enum state);
 
 /* Its type, or its route, was refused: the breaker tries it less often. */
 void	relay_refuse_type(struct flight *, const struct msg *,
 	    enum error_class, bool turns, const char *why);
 
-/* True if its type is blamed, or its stream is known to be silent. */
+/* True if it goes to the broker, and any of its streams may take it. */
+bool	relay_has_streams(const struct flight *, size_t i);
+
+/* True if its type is blamed, or its destination is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);
 
-/* Process one answer. */
-void	relay_answer(struct flight *, const struct pub_answer *);
+/* Process one answer that came through this connection. */
+void	relay_answer(struct flight *, struct flight_line *,
+	    const struct pub_answer *);
 
 /* It is there, at this sequence of the stream; 0: unknown. */
 void	relay_deliver(struct flight *, size_t i, uint64_t ack, bool duplicate);
@@ -116,14 +137,14 @@ void	relay_deliver_unread(struct flight *, size_t i, uint64_t ack,
 	    const char *why);
 
 /*
- * If no message is out, look up those that must be: one that is foreign joins
+ * If no message is out to the stream, look up those that must be: one that is foreign joins
  * the next round, under our id.  If the connection is lost meanwhile, they stay
  * as they are; also if the owner abandons the batch: then it returns false.
  */
 bool	relay_look(struct flight *);
 
 /* Once all others have answers, nameless refusals are for the rest. */
-void	relay_name_absent(struct flight *);
+void	relay_name_absent(struct flight *, struct flight_line *);
 
 /* Time out late messages; returns the ms until the next one is late. */
 int64_t	relay_expire(struct flight *, int64_t now);

@@ -39,11 +39,12 @@ took_group(const struct batch *b, const struct msg *m)
 
 /* True if it was refused or not answered: not its own fault. */
 static bool
-speaks_for_its_type(const struct flight *f, size_t i)
+speaks_for_its_type(struct flight *f, size_t i)
 {
 	const struct msg	*m = &f->b->msgs[i];
 
-	if (f->alone[i])
+	/* Its destination is silent, whatever the type. */
+	if (f->alone[i] || relay_to(f, i)->closed)
 		return false;
 	/* It was not sent, because it has no destination now. */
 	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||
@@ -131,7 +132,7 @@ defer_message(struct flight *f, size_t i, bool down)
 	 * another message of the type be tried before this one, which could
 	 * otherwise keep its type from being sent for ever.
 	 */
-	if (f->subject != NULL && m->in_doubt && !down)
+	if (relay_has_streams(f, i) && m->in_doubt && !down)
 		m->delay_ms *= 2;
 }
 
@@ -158,10 +159,10 @@ note_types(struct flight *f)
 
 /* Nothing was taken, and not only types were sent that are to blame by now. */
 static bool
-is_down(const struct flight *f)
+is_down(struct flight *f)
 {
-	if (f->r->routes.several || f->b->n == 0 || f->nfair == 0 ||
-	    relay_taken(f, 0)->acked > 0)
+	if (f->r->routes.several || f->b->n == 0 || relay_to(f, 0)->nfair == 0 ||
+	    relay_to(f, 0)->acked > 0)
 		return false;
 	for (size_t i = 0; i < f->b->n; i++)
 		if (f->sent_at[i] != 0 && !f->alone[i] &&
@@ -231,7 +232,7 @@ judge_lost(struct flight *f)
 		struct msg *m = &f->b->msgs[i];
 
 		if (f->state[i] != REFUSED || f->class[i] != CLASS_LOST ||
-		    relay_taken(f, i)->acked == 0)
+		    relay_to(f, i)->acked == 0)
 			continue;
 		f->state[i] = DONE;
 		err_set(&e, "%s", m->error);

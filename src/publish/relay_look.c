@@ -9,7 +9,7 @@
  * goes under our own id.  What cannot be read counts as delivered, since as a
  * rule such a duplicate is our own of an earlier try.
  *
- * They are read together when no message is out, for the look-up is a batch of
+ * They are read together when no message is out to the stream, for the look-up is a batch of
  * its own to the driver.  Without duplicates this costs nothing.
  */
 
@@ -61,7 +61,7 @@ go_on(void *arg)
 {
 	struct look	*l = arg;
 	struct flight	*f = l->f;
-	struct pub	*p = &f->r->pub;
+	const struct pub *p = relay_stream(f->r);
 	enum keep	 keep = f->r->keep(f->r->keep_arg);
 
 	f->closed = f->closed || keep == KEEP_FINISH;
@@ -75,7 +75,7 @@ static void
 read_stored(struct look *l)
 {
 	struct flight		*f = l->f;
-	struct pub		*p = &f->r->pub;
+	const struct pub	*p = relay_stream(f->r);
 	const struct pub_go_on	 keep_on = { go_on, l };
 	struct err		 e;
 
@@ -184,8 +184,8 @@ give_back(struct look *l, size_t k)
 static void
 judge_looks(struct look *l)
 {
-	struct pub	*p = &l->f->r->pub;
-	bool		 stay = l->abandoned || !p->ops->is_open(p->arg);
+	const struct pub *p = relay_stream(l->f->r);
+	bool		 stay = l->abandoned || !pub_is_open(p);
 
 	if (l->why.text[0] != '\0' && !stay && !l->late)
 		l->f->r->blind_until = clock_ms() + BLIND_MS;
@@ -201,7 +201,7 @@ relay_look(struct flight *f)
 {
 	struct look	l = { .f = f };
 
-	if (f->nlook == 0 || f->w.unresolved > f->nagain + f->nlook)
+	if (f->nlook == 0 || f->lines[DRIVER_NATS].nout > 0)
 		return true;
 	list_looks(&l);
 	read_stored(&l);

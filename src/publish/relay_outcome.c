@@ -9,8 +9,8 @@
  *
  * Without nats.stream several streams may take the messages of one connection.
  * An acknowledgement by any of them shows that the connection works (acked),
- * so that a silent type or stream is at fault, not the destination.  It never
- * shows that another stream lost a message (is_overtaken).
+ * so that a silent type is at fault, not the destination.  It never shows that
+ * another stream lost a message (is_overtaken).
  */
 
 #include "publish/relay_impl.h"
@@ -48,8 +48,12 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define OVERTAKEN_MS	250
 #define OVERTAKEN_TIMES	4
 
-/* The same for types and streams that are known to be silent. */
+/* The same for types and destinations that are known to be silent. */
 #define BLAMED_MS	500
+
+/* Until the next message to one of several destinations that was silent. */
+#define SILENT_FLOOR_MS		1000
+#define SILENT_CEILING_MS	30000
 
 void
 relay_note_failure(struct flight *f, const struct msg *m, const char *text)
@@ -129,10 +133,24 @@ relay_form(const struct flight *f, size_t i)
 	return f->route[i]->rule == NULL ? &f->r->form : &f->route[i]->form;
 }
 
-const struct taken *
-relay_taken(const struct flight *f, size_t i)
+void
+relay_goes_out(struct flight *f, size_t i)
 {
-	return &f->taken[f->route[i]->destination];
+	struct flight_to	*to = relay_to(f, i);
+
+	f->state[i] = OUT;
+	f->sent_at[i] = to->sent_at = clock_us();
+	f->ordinal[i] = f->nsent;
+	f->order[f->nsent++] = i;
+	to->nfair += !relay_is_blamed(f, i);
+	relay_line(f, i)->nout++;
+}
+
+void
+relay_comes_in(struct flight *f, size_t i, enum state state)
+{
+	f->state[i] = state;
+	relay_line(f, i)->nout--;
 }
 
 static const char *
@@ -161,7 +179,7 @@ void
 relay_refuse_type(struct flight *f, const struct msg *m,
     enum error_class class, bool turns, const char *why)
 {
-	const struct taken	*t = relay_taken(f, (size_t)(m - f->b->msgs));
+	const struct flight_to	*t = relay_to(f, (size_t)(m - f->b->msgs));
 
 	refuse_type(f, m, t->acked > 0 || f->r->routes.several, turns, class,
 	    why);
@@ -186,8 +204,7 @@ relay_is_blamed(const struct flight *f, size_t i)
 {
 	return (f->r->breaker.n > 0 &&
 	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i])) ||
-	    (f->subject != NULL &&
-	    streams_is_silent(&f->r->streams, f->subject[i]));
+	    f->r->reach[f->route[i]->driver].silent;
 }
 
 static void
@@ -273,22 +290,13 @@ note_ack(struct flight *f, struct msg *m)
 
 	if (!r->watch || m->ack_sequence == 0)	/* 0: not the stream's */
 		return;
-	r->stored_at = f->heard_at;
+	r->stored_at = f->to[ROUTE_NATS].heard_at;
 	if (m->ack_sequence > r->top.ack) {
 		r->top = (struct acked){ msg_id(m), m->ack_sequence };
 		return;
 	}
-	r->went_back = f->closed = true;
-}
-
-static void
-note_stream(struct flight *f, const struct pub_answer *a)
-{
-	struct streams	*s = &f->r->streams;
-
-	streams_took(s, f->subject[a->index], a->stream);
-	if (a->verdict == VERDICT_STORED)
-		streams_stored(s, a->stream, f->ordinal[a->index]);
+	r->went_back = true;
+	f->closed = f->closed || !r->routes.several;
 }
 
 static void
@@ -304,27 +312,33 @@ measure(struct flight *f, const struct msg *m, int64_t now, int64_t took)
 		    m->age_us + now - f->b->read_at);
 }
 
-/*
- * The destination has it, or a duplicate.  heard_at and slowest are of all
- * streams: with several streams a message can only be found overtaken later,
- * never too early.
- */
+/* It answers, and takes messages: it is not silent any more. */
+static void
+note_heard(struct flight *f, size_t i)
+{
+	struct reach	*reach = &f->r->reach[f->route[i]->driver];
+
+	f->r->changes += reach->silent;
+	reach->silent = false;
+	backoff_reset(&reach->backoff);
+}
+
+/* The destination has it, or a duplicate. */
 static void
 note_taken(struct flight *f, const struct pub_answer *a)
 {
 	size_t		 i = a->index;
 	struct msg	*m = &f->b->msgs[i];
-	struct taken	*t = &f->taken[f->route[i]->destination];
+	struct flight_to *t = relay_to(f, i);
 	int64_t		 now = clock_us(), took = now - f->sent_at[i];
 
-	f->heard_at = now / 1000;
-	f->slowest = later(f->slowest, took / 1000);
+	note_heard(f, i);
+	t->heard_at = now / 1000;
+	t->slowest = later(t->slowest, took / 1000);
 	measure(f, m, now, took);
 	if (f->r->breaker.n > 0)
-		type_breaker_took(&f->r->breaker, m, f->heard_at);
-	trial_route_took(&f->r->trial, m->destination, f->heard_at);
-	if (f->subject != NULL)
-		note_stream(f, a);
+		type_breaker_took(&f->r->breaker, m, t->heard_at);
+	trial_route_took(&f->r->trial, m->destination, t->heard_at);
 	if (f->ordinal[i] >= t->acked)
 		t->acked = f->ordinal[i] + 1;
 	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= t->stored)
@@ -378,7 +392,8 @@ may_be_foreign(const struct flight *f, const struct pub_answer *a)
 	const struct msg	*m = &f->b->msgs[a->index];
 
 	return a->verdict == VERDICT_DUPLICATE && msg_has_own_id(m) &&
-	    !m->renamed && f->r->pub.ops->can_ask;
+	    !m->renamed && f->route[a->index]->driver == DRIVER_NATS &&
+	    relay_stream(f->r) != NULL;
 }
 
 /* Until it is known, no message of its lane may pass it. */
@@ -485,26 +500,29 @@ late_answer(struct flight *f, const struct pub_answer *a)
 }
 
 void
-relay_answer(struct flight *f, const struct pub_answer *a)
+relay_answer(struct flight *f, struct flight_line *line,
+    const struct pub_answer *a)
 {
 	size_t		 i = a->index;
 	struct msg	*m;
 	bool		 go_on = false;
 
 	if (a->index == PUB_SOME_INDEX) {
-		f->nameless++;
+		line->nameless++;
 		return;
 	}
 	if (i >= f->b->n || f->state[i] == READY || f->state[i] == LOOK)
 		return;
 	m = &f->b->msgs[i];
-	if (f->state[i] == AGAIN)	/* the refusal was for another one */
+	if (f->state[i] == AGAIN) {	/* the refusal was for another one */
 		f->nagain--;
-	else if (f->state[i] != OUT) {
+		f->state[i] = DONE;
+	} else if (f->state[i] == OUT)
+		relay_comes_in(f, i, DONE);
+	else {
 		late_answer(f, a);
 		return;
 	}
-	f->state[i] = DONE;
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
@@ -516,7 +534,6 @@ relay_answer(struct flight *f, const struct pub_answer *a)
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:
-		m->in_doubt = a->in_doubt;
 		relay_refuse(f, i, a->class, a->text);
 		break;
 	case VERDICT_ABSENT:
@@ -549,55 +566,69 @@ say_how_long(const struct flight *f, size_t i, struct err *e)
 		err_set(e, "no answer within %lld ms", (long long)timeout);
 }
 
-/*
- * True if the stream of this message stored one that was sent later.  Other
- * streams do not count: they may be faster, or this one may be down.
- */
-static bool
-is_overtaken(const struct flight *f, size_t i)
+bool
+relay_has_streams(const struct flight *f, size_t i)
 {
-	if (f->subject == NULL)
-		return relay_taken(f, i)->stored > f->ordinal[i];
-	return streams_overtook(&f->r->streams, f->subject[i], f->ordinal[i]);
+	return f->many_streams && f->route[i]->driver == DRIVER_NATS;
 }
 
 /*
- * True if that is certain, so that it counts as an attempt: the subject has
- * not moved to another stream since it was last seen.
+ * True if its destination stored one that was sent later.  Where several
+ * streams may have taken them that says nothing: another one may be faster, or
+ * this one may be down.
  */
 static bool
-is_surely_overtaken(const struct flight *f, size_t i)
+is_overtaken(struct flight *f, size_t i)
 {
-	return is_overtaken(f, i) && (f->subject == NULL ||
-	    streams_is_sure(&f->r->streams, f->subject[i]));
+	return relay_to(f, i)->stored > f->ordinal[i] &&
+	    !relay_has_streams(f, i);
+}
+
+/* The broker is one of several destinations, and took nothing: it waits. */
+static void
+note_silent_broker(struct flight *f, size_t i, const char *text)
+{
+	struct reach	*reach = &f->r->reach[DRIVER_NATS];
+	int64_t		 now = clock_ms();
+
+	if (relay_to(f, i)->closed)
+		return;
+	relay_to(f, i)->closed = true;
+	f->r->changes++;
+	if (!reach->silent)
+		reach->since = now;
+	reach->silent = true;
+	reach->backoff.floor_ms = SILENT_FLOOR_MS;
+	reach->backoff.ceiling_ms = SILENT_CEILING_MS;
+	reach->until = now + backoff_next(&reach->backoff);
+	err_set(&reach->why, "%s", text);
 }
 
 /*
  * Each further message without an answer would be in doubt, too: if no message
- * was acknowledged, the batch ends.  If any stream acknowledged one, the batch
- * goes on without this stream.
+ * was acknowledged, the batch ends, or goes on without this destination.
  */
 static void
 note_silence(struct flight *f, size_t i, const char *text)
 {
 	bool	blamed = relay_is_blamed(f, i);
+	bool	several = f->r->routes.several;
+	bool	nothing = relay_to(f, i)->acked == 0;
 
 	relay_refuse(f, i, CLASS_TIMEOUT, text);
-	if (f->subject != NULL && relay_taken(f, i)->acked > 0 &&
-	    !is_overtaken(f, i))
-		streams_note_silent(&f->r->streams, f->subject[i]);
-	f->res->silent = f->res->silent || (!blamed && !f->r->routes.several);
-	f->closed = f->closed || (relay_taken(f, i)->acked == 0 && !blamed &&
-	    !f->r->routes.several);
+	f->res->silent = f->res->silent || (!blamed && !several);
+	f->closed = f->closed || (nothing && !blamed && !several);
+	if (several && nothing && f->route[i]->driver == DRIVER_NATS)
+		note_silent_broker(f, i, text);
 }
 
 /* A server says only by a complaint that it forbids a subject. */
 static void
 note_complaint(struct flight *f, size_t i)
 {
-	const char	*text = f->complaint.text;
+	const char	*text = relay_line(f, i)->complaint.text;
 
-	if (f->complained == CLASS_PERMISSION)
+	if (relay_line(f, i)->complained == CLASS_PERMISSION)
 		relay_refuse(f, i, CLASS_PERMISSION, text);
 	else
 		note_silence(f, i, text);
@@ -606,19 +637,20 @@ note_complaint(struct flight *f, size_t i)
 static void
 time_out(struct flight *f, size_t i)
 {
-	struct err	e;
-	bool		go_on = false;
+	struct flight_line	*line = relay_line(f, i);
+	struct err		 e;
+	bool			 go_on = false;
 
-	f->state[i] = DONE;
+	relay_comes_in(f, i, DONE);
 	f->b->msgs[i].in_doubt = true;
 	say_how_long(f, i, &e);
-	if (f->complained != CLASS_NONE)
+	if (line->complained != CLASS_NONE)
 		note_complaint(f, i);
-	else if (f->nameless > 0) {
-		f->nameless--;
+	else if (line->nameless > 0) {
+		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (is_surely_overtaken(f, i)) {	/* a later one was stored */
-		f->res->stalled_ms = clock_ms() - f->heard_at;
+	} else if (is_overtaken(f, i)) {	/* a later one was stored */
+		f->res->stalled_ms = clock_ms() - relay_to(f, i)->heard_at;
 		was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, false, e.text);
 		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
 	} else
@@ -626,75 +658,79 @@ time_out(struct flight *f, size_t i)
 	inflight_resolved(&f->w, i, go_on);
 }
 
-/* Answers come in order only if there is one destination. */
-static size_t
-stored_in_order(const struct flight *f)
-{
-	return relay_taken(f, 0)->stored;
-}
-
-/*
- * True if a message without an answer may still get one.  With one stream all
- * before the last stored one are overtaken.  With several each is checked;
- * those of a silent stream must not delay the others.
- */
+/* True if a message to the broker that has no answer may still get one. */
 static bool
-may_be_answered(const struct flight *f)
+may_be_answered(struct flight *f)
 {
-	size_t	k = f->subject == NULL ? stored_in_order(f) : f->oldest;
-
-	for (; k < f->nsent; k++) {
+	for (size_t k = f->to[ROUTE_NATS].stored; k < f->nsent; k++) {
 		size_t i = f->order[k];
 
 		if (f->state[i] == OUT && f->ordinal[i] == k &&
-		    (f->subject == NULL ||
-		    (!is_overtaken(f, i) && !relay_is_blamed(f, i))))
+		    f->route[i]->driver == DRIVER_NATS)
 			return true;
 	}
 	return false;
 }
 
-/* The ms until the messages without an answer count as overtaken. */
+/*
+ * The ms until the messages without an answer count as overtaken: those of the
+ * broker, which answers in the order of sending.
+ */
 static int64_t
-overtaken_in(const struct flight *f, int64_t now)
+overtaken_in(struct flight *f, int64_t now)
 {
-	int64_t	blamed, left;
+	const struct flight_to		*to = &f->to[ROUTE_NATS];
+	const struct flight_line	*line = &f->lines[DRIVER_NATS];
 
-	if (!f->r->pub.ops->in_order)
+	if (line->nout == 0 || !line->pub->ops->in_order)
 		return INT64_MAX;
-	blamed = f->nsent == 0 ? 0 :
-	    f->sent_at[f->order[f->nsent - 1]] / 1000 + BLAMED_MS - now;
-	if (f->nfair == 0 && f->nsent > 0 && f->nagain == 0)
-		return blamed;
-	if (stored_in_order(f) == 0 || f->nagain > 0 || f->nameless > 0 ||
-	    may_be_answered(f) || inflight_can_send(&f->w))
+	if (to->nfair == 0 && f->nagain == 0)
+		return to->sent_at / 1000 + BLAMED_MS - now;
+	if (to->stored == 0 || f->nagain > 0 || line->nameless > 0 ||
+	    f->many_streams || may_be_answered(f) || inflight_can_send(&f->w))
 		return INT64_MAX;
-	left = f->heard_at - now +
-	    later(f->slowest * OVERTAKEN_TIMES, OVERTAKEN_MS);
-	/* With several streams some messages may be for a silent one. */
-	return f->subject != NULL ? later(left, blamed) : left;
+	return to->heard_at - now +
+	    later(to->slowest * OVERTAKEN_TIMES, OVERTAKEN_MS);
 }
 
-/* All have the same time-out, so the oldest is always the first to expire. */
+static int64_t
+time_out_in(const struct flight *f, size_t i, int64_t overtaken, int64_t now)
+{
+	int64_t	left = f->sent_at[i] / 1000 + f->r->conf->publish.timeout_ms -
+		    now;
+
+	return f->route[i]->driver == DRIVER_NATS ? sooner(left, overtaken) :
+	    left;
+}
+
+/*
+ * All have the same time-out, so the oldest is the first to expire, unless
+ * those of one destination among several are overtaken.
+ */
 int64_t
 relay_expire(struct flight *f, int64_t now)
 {
-	int64_t	timeout = f->r->conf->publish.timeout_ms;
-	int64_t	overtaken = overtaken_in(f, now), left;
+	int64_t	overtaken = overtaken_in(f, now), next = RELAY_KEEP_MS, left;
+	bool	all = overtaken != INT64_MAX && f->r->routes.several;
 
-	for (; f->oldest < f->nsent; f->oldest++) {
-		size_t i = f->order[f->oldest];
+	for (size_t k = f->oldest; k < f->nsent; k++) {
+		size_t i = f->order[k];
 
 		/* A message that was sent again is in order twice. */
-		if (f->state[i] != OUT || f->ordinal[i] != f->oldest)
-			continue;
-		left = sooner(f->sent_at[i] / 1000 + timeout - now,
-		    overtaken);
-		if (left > 0)
-			return left;
-		time_out(f, i);
+		if (f->state[i] == OUT && f->ordinal[i] == k) {
+			left = time_out_in(f, i, overtaken, now);
+			if (left > 0) {
+				next = sooner(next, left);
+				if (!all)
+					break;
+				continue;
+			}
+			time_out(f, i);
+		}
+		if (k == f->oldest)
+			f->oldest++;
 	}
-	return RELAY_KEEP_MS;
+	return next;
 }
 
 /*
@@ -703,16 +739,17 @@ relay_expire(struct flight *f, int64_t now)
  * an attempt.
  */
 void
-relay_name_absent(struct flight *f)
+relay_name_absent(struct flight *f, struct flight_line *line)
 {
-	if (f->nameless == 0 ||
-	    f->w.unresolved - f->nagain - f->nlook > f->nameless)
+	if (line->nameless == 0 || line->nout > line->nameless)
 		return;
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];
 
-		if (f->state[i] == OUT)
+		if (f->state[i] == OUT && relay_line(f, i) == line) {
+			relay_comes_in(f, i, DONE);
 			note_absent(f, i);
+		}
 	}
-	f->nameless = 0;
+	line->nameless = 0;
 }

@@ -34,7 +34,7 @@ in_doubt_free(struct in_doubt *d)
 static bool
 is_on(const struct in_doubt *d)
 {
-	return d->relay->pub.ops->can_ask &&
+	return relay_stream(d->relay) != NULL &&
 	    d->conf->nats.recover != RECOVER_OFF &&
 	    d->conf->nats.stream[0] != '\0' &&
 	    store_can_resolve_in_doubt(d->store);
@@ -54,6 +54,12 @@ go_on(void *arg)
 	return d->relay->keep(d->relay->keep_arg) == KEEP_ON;
 }
 
+static bool
+goes_to_stream(const struct in_doubt *d, const struct msg *m)
+{
+	return route_of(&d->relay->routes, m)->driver == DRIVER_NATS;
+}
+
 /*
  * True if the stream may have forgotten the id by the time this is sent, which
  * is before its claim expires; or never knew it, because an earlier version had
@@ -65,7 +71,8 @@ is_old(const struct in_doubt *d, const struct msg *m, int64_t dedup_window_ms)
 {
 	return !m->held && !m->away && m->in_doubt_ms >= 0 &&
 	    (m->left_out != 0 || m->in_doubt_ms >
-	    dedup_window_ms - d->conf->worker.claim_ttl - MARGIN_MS);
+	    dedup_window_ms - d->conf->worker.claim_ttl - MARGIN_MS) &&
+	    goes_to_stream(d, m);
 }
 
 static void
@@ -109,9 +116,9 @@ static void
 search_failed(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     const struct err *why)
 {
-	const struct pub	*p = &d->relay->pub;
+	const struct pub	*p = relay_stream(d->relay);
 
-	if (!p->ops->is_open(p->arg) || !go_on(d) ||
+	if (!pub_is_open(p) || !go_on(d) ||
 	    !audit_fallback_is_lasting(&d->fallback, p, clock_ms(),
 	    d->relay->stored_at)) {
 		defer_old(d, b, dedup_window_ms, why);
@@ -157,7 +164,7 @@ static int
 highest_there(struct in_doubt *d, const struct acked *rows, size_t n,
     uint64_t *ack, struct err *e)
 {
-	const struct pub	*p = &d->relay->pub;
+	const struct pub	*p = relay_stream(d->relay);
 	const struct pub_go_on	 keep_on = { go_on, d };
 	struct stored_message	*stored = xcalloc(n, sizeof(*stored));
 	int			 rc;
@@ -317,7 +324,7 @@ search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
     struct err *e)
 {
 	const struct conf	*c = d->conf;
-	const struct pub	*p = &d->relay->pub;
+	const struct pub	*p = relay_stream(d->relay);
 	const struct pub_go_on	 keep_on = { go_on, d };
 	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
 				    c->publish.timeout_ms -
@@ -392,7 +399,8 @@ in_doubt_resolve(struct in_doubt *d, struct batch *b, unsigned *found,
 
 	*found = 0;
 	for (size_t i = 0; i < b->n; i++)
-		any = any || (b->msgs[i].in_doubt_ms >= 0 && !b->msgs[i].held);
+		any = any || (b->msgs[i].in_doubt_ms >= 0 &&
+		    !b->msgs[i].held && goes_to_stream(d, &b->msgs[i]));
 	if (!any || !is_on(d))
 		return 0;
 	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);

@@ -31,7 +31,7 @@ scrub_init(struct scrub *s, const struct conf *conf, struct store *store,
     struct outage *broker)
 {
 	*s = (struct scrub){ .conf = conf, .store = store };
-	s->relay = (struct relay){ .conf = conf, .pub = pub, .keep = keep,
+	s->relay = (struct relay){ .conf = conf, .pubs = { [DRIVER_NATS] = pub }, .keep = keep,
 	    .keep_arg = keep_arg };
 	s->relay.form.id_prefix = s->prefix;
 	stream_audit_init(&s->audit, conf, store, &s->relay);
@@ -46,7 +46,7 @@ scrub_init(struct scrub *s, const struct conf *conf, struct store *store,
 bool
 scrub_is_wanted(const struct scrub *s)
 {
-	return s->relay.pub.ops != NULL && s->relay.pub.ops->can_ask &&
+	return relay_stream(&s->relay) != NULL &&
 	    s->conf->nats.recover != RECOVER_OFF &&
 	    s->conf->nats.stream[0] != '\0';
 }
@@ -54,7 +54,9 @@ scrub_is_wanted(const struct scrub *s)
 static void
 hang_up(struct scrub *s)
 {
-	s->relay.pub.ops->close(s->relay.pub.arg);
+	const struct pub	*p = relay_broker(&s->relay);
+
+	p->ops->close(p->arg);
 	s->opened_at[0] = '\0';
 }
 
@@ -73,7 +75,7 @@ broker_failed(struct scrub *s, struct err *why, int64_t *delay_ms)
 static int
 open_broker(struct scrub *s, bool *opened, int64_t *delay_ms, struct err *e)
 {
-	struct pub	*p = &s->relay.pub;
+	const struct pub *p = relay_broker(&s->relay);
 	struct err	 why;
 
 	*opened = s->opened_at[0] != '\0' && p->ops->is_open(p->arg);

@@ -20,6 +20,7 @@
 #define POLL_MS		200	/* while another worker audits */
 #define FALLBACK_MS	60000	/* until the next try without permission */
 #define AGAIN_MS	500	/* after a failure */
+#define SILENT_MS	5000	/* the same, at most, if others are served */
 #define SOME		50	/* rows to recognise a stream by */
 
 static const char	emptied[] = "is empty, but messages were expected: it "
@@ -38,7 +39,7 @@ stream_audit_init(struct stream_audit *r, const struct conf *conf,
 static bool
 is_on(const struct stream_audit *r)
 {
-	return r->relay->pub.ops->can_ask &&
+	return relay_stream(r->relay) != NULL &&
 	    r->conf->nats.recover != RECOVER_OFF &&
 	    r->conf->nats.stream[0] != '\0' && store_can_audit_stream(r->store);
 }
@@ -47,6 +48,7 @@ void
 stream_audit_connected(struct stream_audit *r)
 {
 	r->ready = false;
+	r->failures = 0;
 	r->at = 0;
 }
 
@@ -92,16 +94,25 @@ raise_alarm(struct stream_audit *r, const char *text)
 	log_error("%s", r->alarm.text);
 }
 
+/* A silent broker must not take the time of other destinations. */
+static int64_t
+again_in(const struct stream_audit *r)
+{
+	return !r->relay->routes.several ? AGAIN_MS :
+	    sooner(AGAIN_MS * (int64_t)r->failures, SILENT_MS);
+}
+
 /* The stream cannot be audited, now or at all. */
 static int
 audit_failed(struct stream_audit *r, const struct err *why)
 {
-	const struct pub	*p = &r->relay->pub;
+	const struct pub	*p = relay_stream(r->relay);
 	const char		*stream = r->conf->nats.stream;
 
-	r->at = clock_ms() + AGAIN_MS;
+	r->failures++;
+	r->at = clock_ms() + again_in(r);
 	r->ready = r->ready && !r->gone;
-	if (r->gone || !p->ops->is_whole(p->arg) ||
+	if (r->gone || !pub_is_open(p) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
 		return 0;
 	if (!audit_fallback_is_due(&r->fallback, p, clock_ms()) &&
@@ -126,6 +137,7 @@ static void
 audit_works(struct stream_audit *r)
 {
 	r->ready = true;
+	r->failures = 0;
 	r->warned = r->relay->went_back = false;
 	memset(&r->fallback, 0, sizeof(r->fallback));
 	r->at = clock_ms() + PERIOD_MS;

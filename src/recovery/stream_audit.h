@@ -29,6 +29,7 @@ struct stream_audit {
 	struct audit_fallback	 fallback;
 	bool			 warned;	/* that audits are impossible */
 	int64_t			 at;		/* the next audit, clock_ms() */
+	unsigned		 failures;	/* of audits, in a row */
 	int64_t			 renew_at;	/* of the audit under way */
 	uint64_t		 emptied_at;	/* first, when found empty */
 	uint64_t		 missed;	/* a sequence that the short

@@ -22,7 +22,7 @@ bool
 stream_audit_state(struct stream_audit *r, struct stream_state *st,
     struct err *e)
 {
-	struct pub	*p = &r->relay->pub;
+	const struct pub	*p = relay_stream(r->relay);
 
 	r->gone = false;
 	if (!p->ops->state(p->arg, st, e))
@@ -77,7 +77,7 @@ int
 stream_audit_get_stored(struct stream_audit *r, struct stored_message *stored,
     size_t n, struct err *e)
 {
-	const struct pub	*p = &r->relay->pub;
+	const struct pub	*p = relay_stream(r->relay);
 	const struct pub_go_on	 keep_on = { go_on, r };
 
 	return p->ops->get_stored(p->arg, r->relay->form.id_prefix, stored, n,
@@ -265,7 +265,7 @@ ask_of_damage(struct stream_audit *r, struct holes *h,
     const struct stream_state *st, uint64_t sequence, bool *damaged,
     struct err *e)
 {
-	struct pub	*p = &r->relay->pub;
+	const struct pub	*p = relay_stream(r->relay);
 
 	*damaged = false;
 	if (st->deleted > LIST_MAX)

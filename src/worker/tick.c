@@ -297,13 +297,12 @@ clear_in_doubt(struct tick *t, unsigned *found, struct err *e)
 static int
 publish(struct tick *t, struct err *e)
 {
-	const struct pub	*p = &t->relay->pub;
-	struct batch		*b = &t->batch;
-	unsigned		 found = 0;
+	struct batch	*b = &t->batch;
+	unsigned	 found = 0;
 
 	if (b->naway > 0)
 		backlog_hold_back(&t->backlog, b);
-	if (claim_fetch_large(&t->claim, b, p->ops->max_payload(p->arg),
+	if (claim_fetch_large(&t->claim, b, relay_max_payload(t->relay),
 	    e) < 0 || clear_in_doubt(t, &found, e) < 0)
 		return -1;
 	if (b->n > 0)

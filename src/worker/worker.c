@@ -111,10 +111,8 @@ stay_in_fleet(struct worker *w)
 static bool
 can_publish(const struct worker *w)
 {
-	const struct pub	*p = &w->relay.pub;
-
 	return can_ask_db(w) && !tick_is_open(&w->tick) &&
-	    p->ops->is_open(p->arg) && clock_ms() >= w->route.try_at;
+	    pub_any_open(w->relay.pubs) && clock_ms() >= w->route.try_at;
 }
 
 /*
@@ -130,30 +128,33 @@ may_tick(struct worker *w)
 	return ready || w->relay.routes.several;
 }
 
+static bool
+is_broker_open(const struct worker *w)
+{
+	const struct pub	*p = relay_broker(&w->relay);
+
+	return p != NULL && pub_is_open(p);
+}
+
 /* Do the steps that are due; each needs those before it. */
 static void
 step(struct worker *w)
 {
-	struct pub	*p = &w->relay.pub;
-	int64_t		 now = clock_ms();
+	int64_t	now = clock_ms();
 
 	worker_follow_listener(w);
-	if (!p->ops->is_whole(p->arg) && w->broker.opened_at != 0)
-		worker_lost_broker(w);
-	if (!p->ops->is_whole(p->arg) && now >= w->broker.try_at)
-		worker_open_broker(w);
-	else if (p->ops->is_whole(p->arg))
-		reconnect_lasts(&w->broker, clock_ms());
+	for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
+		worker_keep_line(w, (enum conf_driver)i);
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		worker_open_db(w);
-	if (p->ops->is_whole(p->arg) && clock_ms() >= w->check_at)
+	if (is_broker_open(w) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
 	candidates_are_none(&w->tick.backlog.candidates, false);
 	if (can_ask_db(w))
 		stay_in_fleet(w);
 	if (can_ask_db(w) && tick_is_open(&w->tick))
 		worker_settle(w);
-	if (can_publish(w) && p->ops->is_whole(p->arg))
+	if (can_publish(w) && is_broker_open(w))
 		worker_audit_stream(w);
 	now = clock_ms();
 	if (can_publish(w) && may_tick(w) && now >= w->poll.at)
@@ -164,11 +165,10 @@ static int64_t
 next_work(const struct worker *w)
 {
 	const struct stream_audit	*r = &w->audit;
-	const struct pub		*p = &w->relay.pub;
 	int64_t				 audit = stream_audit_next(r,
 					    w->fleet.rank == 0);
 
-	if (!p->ops->is_whole(p->arg))
+	if (!is_broker_open(w))
 		return w->poll.at;
 	return stream_audit_is_ready(r) || w->relay.routes.several ?
 	    sooner(audit, w->poll.at) : audit;
@@ -177,35 +177,38 @@ next_work(const struct worker *w)
 static int64_t
 next_step(const struct worker *w)
 {
-	const struct pub	*p = &w->relay.pub;
-	bool			 broker = p->ops->is_open(p->arg);
+	const struct pub	*p;
 	int64_t			 at = w->db.try_at;
 
 	if (store_is_open(w->store)) {
 		int64_t work = fleet_next(&w->fleet);
 
-		if (broker)
-			work = sooner(sooner(work, w->check_at),
-			    later(next_work(w), w->route.try_at));
+		if (pub_any_open(w->relay.pubs))
+			work = sooner(work, later(next_work(w),
+			    w->route.try_at));
+		if (is_broker_open(w))
+			work = sooner(work, w->check_at);
 		if (tick_is_open(&w->tick))
 			work = 0;
 		at = later(at, work);
 	}
-	return p->ops->is_whole(p->arg) ? at : sooner(at, w->broker.try_at);
+	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++)
+		if (!pub_is_open(p))
+			at = sooner(at, w->lines[i].try_at);
+	return at;
 }
 
 static void
 wait_for_work(struct worker *w)
 {
-	struct pub	*p = &w->relay.pub;
-	struct err	 e;
-	int64_t		 ms;
+	struct err	e;
+	int64_t		ms;
 
 	scoreboard_alive(w->line, clock_ms());
 	gather_measure(&w->gather, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
-	pub_wait(p, 1, worker_wakeup_fd(w),
+	pub_wait(w->relay.pubs, CONF_DRIVERS, worker_wakeup_fd(w),
 	    ms < 0 ? 0 : ms > WAIT_MAX_MS ? WAIT_MAX_MS : ms);
 	worker_take_wakeups(w);
 	worker_pass_on_complaints(w);
@@ -284,14 +287,20 @@ leave(struct worker *w)
 static void
 init_reconnects(struct worker *w, struct outage *outages)
 {
+	const struct pub	*p;
+
 	reconnect_init(&w->db, "database");
-	reconnect_init(&w->broker, w->relay.pub.ops->peer);
+	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++) {
+		reconnect_init(&w->lines[i], p->ops->peer);
+		if (outages != NULL)
+			w->lines[i].outage =
+			    &outages[SCOREBOARD_OUTAGE_BROKER + i];
+	}
 	reconnect_init(&w->route, "publishing");
 	w->route.each_text = true;
 	if (outages == NULL)
 		return;
 	w->db.outage = &outages[SCOREBOARD_OUTAGE_DATABASE];
-	w->broker.outage = &outages[SCOREBOARD_OUTAGE_BROKER];
 	w->route.outage = &outages[SCOREBOARD_OUTAGE_PUBLISHING];
 }
 
@@ -299,11 +308,12 @@ init_reconnects(struct worker *w, struct outage *outages)
 static void
 tell_caution(struct worker *w)
 {
-	const struct pub	*p = &w->relay.pub;
+	const struct pub	*p;
 	struct err		 e;
 
-	if (w->a->slot == 0 && p->ops->caution(p->arg, &e))
-		log_warn("%s", e.text);
+	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++)
+		if (w->a->slot == 0 && p->ops->caution(p->arg, &e))
+			log_warn("%s", e.text);
 }
 
 static void
@@ -333,7 +343,7 @@ init(struct worker *w, const struct worker_args *a)
 	/* Each text names its message. */
 	w->failures.any_text = w->renamed.any_text = w->unread.any_text = true;
 	/* The publisher first: see drivers.h. */
-	w->relay.pub = drivers_new(w->conf, a->id);
+	drivers_new(w->relay.pubs, w->conf, a->id);
 	tell_caution(w);
 	init_reconnects(w, a->outages);
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
@@ -369,7 +379,8 @@ fini(struct worker *w)
 	store_free(w->store);
 	type_breaker_free(&w->relay.breaker);
 	envelope_free(&w->relay.envelope);
-	pub_free(&w->relay.pub);
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		pub_free(&w->relay.pubs[i]);
 }
 
 int

@@ -39,7 +39,7 @@ struct worker {
 	struct totals			*totals;
 
 	/* route is the destination: the stream that takes our messages. */
-	struct reconnect		 db, broker, route;
+	struct reconnect		 db, lines[CONF_DRIVERS], route;
 	struct log_throttle		 failures;	/* of single messages */
 	struct log_throttle		 renamed;	/* another's id */
 	struct log_throttle		 unread;	/* duplicates */
@@ -67,7 +67,7 @@ struct worker {
 	int64_t				 nwaits;	/* the same, how often */
 	int64_t				 woken_at_us;	/* last wake-up */
 	int64_t				 wakeup_gap_us;	/* mean of recent ones */
-	unsigned			 types_shown;	/* relay.breaker.changes */
+	unsigned			 types_shown;	/* the relay's changes */
 	unsigned			 version_seen;	/* of fleet.parts */
 	bool				 clean;	/* no failure in the last tick */
 	size_t				 failures_seen;	/* of connections */
@@ -104,8 +104,8 @@ void	worker_void_claims(struct worker *);
 /* Log whether claims are pipelined, if that has changed. */
 void	worker_tell_late(struct worker *);
 
-void	worker_open_broker(struct worker *);
-void	worker_lost_broker(struct worker *);
+/* Open a destination if it is time, or note that it is lost. */
+void	worker_keep_line(struct worker *, enum conf_driver);
 
 /*
  * Check the stream's settings: after each connect, and every CHECK_MS.  While

@@ -235,7 +235,7 @@ worker_open_db(struct worker *w)
 void
 worker_tell_late(struct worker *w)
 {
-	const char	*why = w->relay.pub.ops->can_ask ?
+	const char	*why = relay_stream(&w->relay) != NULL ?
 			    store_no_pipeline_reason(w->store) :
 			    "the destination cannot be searched";
 
@@ -251,32 +251,36 @@ worker_tell_late(struct worker *w)
 }
 
 static void
-note_limit(struct worker *w)
+note_limit(struct worker *w, enum conf_driver driver)
 {
-	const struct pub	*p = &w->relay.pub;
-	struct limit		*l = &w->relay.limit;
+	const struct pub	*p = &w->relay.pubs[driver];
+	struct limit		*l = &w->relay.reach[driver].limit;
 
 	if (limit_connected(l, p->ops->max_payload(p->arg), clock_ms()))
-		log_warn("broker: max_payload is %lld and was %lld before: set "
+		log_warn("%s: max_payload is %lld and was %lld before: set "
 		    "the same on all servers; longer messages wait, and are "
-		    "dead after %d minutes", (long long)l->max,
+		    "dead after %d minutes", p->ops->peer, (long long)l->max,
 		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
 }
 
-void
-worker_open_broker(struct worker *w)
+static void
+open_line(struct worker *w, enum conf_driver driver)
 {
-	struct pub	*p = &w->relay.pub;
-	struct err	 e;
+	const struct pub	*p = &w->relay.pubs[driver];
+	struct err		*why = &w->relay.reach[driver].away;
 
-	if (p->ops->open(p->arg, &e) < 0) {
+	if (p->ops->open(p->arg, why) < 0) {
 		w->totals->connects_failed[TOTALS_BROKER]++;
-		worker_is_away(w, &w->broker, e.text, SCOREBOARD_NO_BROKER);
+		worker_is_away(w, &w->lines[driver], why->text,
+		    SCOREBOARD_NO_BROKER);
 		return;
 	}
+	why->text[0] = '\0';
 	w->totals->connects[TOTALS_BROKER]++;
-	reconnect_opened(&w->broker, clock_ms());
-	note_limit(w);
+	reconnect_opened(&w->lines[driver], clock_ms());
+	note_limit(w, driver);
+	if (driver != DRIVER_NATS)
+		return;
 	w->check_at = 0;
 	w->deaf = false;
 	/* Wake-ups by wake.subject were lost while it was away. */
@@ -284,15 +288,30 @@ worker_open_broker(struct worker *w)
 	stream_audit_connected(&w->audit);
 }
 
-void
-worker_lost_broker(struct worker *w)
+static void
+note_lost(struct worker *w, struct reconnect *line)
 {
-	if (w->broker.proven)
-		reconnect_lost(&w->broker, clock_ms());
+	if (line->proven)
+		reconnect_lost(line, clock_ms());
 	else
-		worker_is_away(w, &w->broker, "broker: connection closed right "
+		worker_is_away(w, line, "broker: connection closed right "
 		    "after connect: wrong port, or TLS required?",
 		    SCOREBOARD_NO_BROKER);
+}
+
+void
+worker_keep_line(struct worker *w, enum conf_driver driver)
+{
+	struct reconnect	*line = &w->lines[driver];
+
+	if (pub_is_open(&w->relay.pubs[driver])) {
+		reconnect_lasts(line, clock_ms());
+		return;
+	}
+	if (line->opened_at != 0)
+		note_lost(w, line);
+	if (clock_ms() >= line->try_at)
+		open_line(w, driver);
 }
 
 /* Log warnings and advice once, and by one worker. */
@@ -319,7 +338,7 @@ tell_of_stream(struct worker *w, const struct stream_report *r)
 void
 worker_check_stream(struct worker *w)
 {
-	struct pub		*p = &w->relay.pub;
+	const struct pub	*p = relay_broker(&w->relay);
 	struct stream_report	 r;
 	struct err		 e;
 
@@ -397,9 +416,11 @@ worker_audit_stream(struct worker *w)
 void
 worker_pass_on_complaints(struct worker *w)
 {
-	struct pub	*p = &w->relay.pub;
-	struct err	 e;
+	const struct pub	*p = relay_broker(&w->relay);
+	struct err		 e;
 
+	if (p == NULL)
+		return;
 	if (p->ops->complaint(p->arg, PUB_MESSAGES, &e))
 		log_warn("broker: %s", e.text);
 	if (p->ops->complaint(p->arg, PUB_TOLD, &e)) {

@@ -65,6 +65,17 @@ show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
 	copy_cut(r->why, sizeof(r->why), item->why.text);
 }
 
+/* The broker takes nothing while other destinations do. */
+static void
+show_silent(struct scoreboard_refused *r, const struct reach *reach)
+{
+	r->since = reach->since;
+	copy_cut(r->class, sizeof(r->class), error_class_word(CLASS_TIMEOUT));
+	copy_cut(r->type, sizeof(r->type), ROUTE_BROKER);
+	copy_cut(r->subject, sizeof(r->subject), "");
+	copy_cut(r->why, sizeof(r->why), reach->why.text);
+}
+
 /* The types that are refused while others are taken; the master logs them. */
 static void
 show_refused(struct worker *w)
@@ -72,10 +83,13 @@ show_refused(struct worker *w)
 	const struct type_breaker	*k = &w->relay.breaker;
 	uint32_t			 n = 0;
 
-	if (k->changes == w->types_shown)
+	if (k->changes + w->relay.changes == w->types_shown)
 		return;
-	w->types_shown = k->changes;
+	w->types_shown = k->changes + w->relay.changes;
 	scoreboard_refused_begin(w->line);
+	if (w->relay.reach[DRIVER_NATS].silent)
+		show_silent(&w->line->refused.list[n++],
+		    &w->relay.reach[DRIVER_NATS]);
 	for (size_t i = 0; i < k->n; i++) {
 		if (!k->items[i].blamed)
 			continue;
@@ -105,12 +119,12 @@ complain_of_types(const struct worker *w)
 static bool
 are_types_to_blame(struct worker *w, const struct tick_result *res)
 {
-	struct pub		*p = &w->relay.pub;
+	const struct pub	*p = relay_broker(&w->relay);
 	struct stream_report	 r;
 	struct err		 e;
 
-	return res->relay.class == CLASS_NO_STREAM &&
-	    w->conf->nats.stream[0] != '\0' && p->ops->is_open(p->arg) &&
+	return res->relay.class == CLASS_NO_STREAM && p != NULL &&
+	    w->conf->nats.stream[0] != '\0' && pub_is_open(p) &&
 	    p->ops->check(p->arg, &r, &e) && !r.unfit &&
 	    type_breaker_blame(&w->relay.breaker, clock_ms());
 }
@@ -169,6 +183,15 @@ pause_route(struct worker *w, const struct relay_result *r)
 	    e.text);
 }
 
+/* Among several, the one that took them is not told: see reconnect_lasts(). */
+static void
+note_works(struct worker *w)
+{
+	for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
+		if (!w->relay.routes.several)
+			reconnect_works(&w->lines[i], clock_ms());
+}
+
 static void
 complain(struct worker *w, const struct tick_result *res)
 {
@@ -191,7 +214,7 @@ complain(struct worker *w, const struct tick_result *res)
 	}
 	if (res->settled.delivered > 0) {
 		worker_unpause(w);
-		reconnect_works(&w->broker, clock_ms());
+		note_works(w);
 	}
 	w->clean = w->clean && res->relay.failed == 0;
 	if (res->relay.refused > 0)

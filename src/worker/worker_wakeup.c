@@ -87,9 +87,10 @@ is_woken_often(const struct worker *w)
 bool
 worker_take_wakeups(struct worker *w)
 {
-	struct pub		*p = &w->relay.pub;
+	const struct pub	*p = relay_broker(&w->relay);
 	struct label_set	 which;
-	bool			 all = p->ops->woken(p->arg), some = false;
+	bool			 all = p != NULL && p->ops->woken(p->arg);
+	bool			 some = false;
 
 	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
 	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
@@ -114,9 +115,7 @@ worker_take_wakeups(struct worker *w)
 static bool
 may_go_on(const struct worker *w)
 {
-	const struct pub	*p = &w->relay.pub;
-
-	return p->ops->is_whole(p->arg) && !got_term && !got_handover &&
+	return pub_any_open(w->relay.pubs) && !got_term && !got_handover &&
 	    !got_orphaned;
 }
 
@@ -133,8 +132,8 @@ wait_wakeup(struct worker *w, int64_t until)
 	bool	woken = worker_take_wakeups(w);
 
 	while (!woken && may_wait(w, until)) {
-		pub_wait(&w->relay.pub, 1, w->a->wakeup == NULL ? -1 :
-		    wakeup_fd(w->a->wakeup, w->a->slot), until - clock_ms());
+		pub_wait(w->relay.pubs, CONF_DRIVERS, w->a->wakeup == NULL ?
+		    -1 : wakeup_fd(w->a->wakeup, w->a->slot), until - clock_ms());
 		woken = worker_take_wakeups(w);
 	}
 	return woken;
@@ -150,7 +149,7 @@ wait_linger(struct worker *w)
 	int64_t	until = sooner(w->poll.earliest, fleet_next(&w->fleet));
 
 	while (may_wait(w, until))
-		pub_wait(&w->relay.pub, 1, -1, until - clock_ms());
+		pub_wait(w->relay.pubs, CONF_DRIVERS, -1, until - clock_ms());
 	worker_take_wakeups(w);
 }
 

@@ -21,6 +21,7 @@ static const struct destination	*const all[] = {
 };
 
 static const struct destination	*d;
+static size_t			 driver;	/* of it */
 static struct conf		*conf;
 static struct relay		 relay;
 static struct relay_result	 res;
@@ -68,16 +69,19 @@ begin(const struct destination *to)
 	conf = to->begin();
 	relay = (struct relay){ .conf = conf, .has_dead = true, .keep = keep,
 	    .form = envelope_form_of(conf, "abc") };
-	relay.pub = drivers_new(conf, "check");
-	real = relay.pub.ops;
+	route_set_init(&relay.routes, conf, &relay.form);
+	driver = (size_t)conf->publish.driver;
+	relay.pubs[driver] = drivers_new_first(conf, "check");
+	real = relay.pubs[driver].ops;
 	counting = *real;
 	counting.send = counting_send;
 	counting.answer = counting_answer;
-	relay.pub.ops = &counting;
+	relay.pubs[driver].ops = &counting;
 	ck_assert_str_eq(real->name, to->driver);
 	wish = KEEP_ON;
 	keep_until = 0;
-	ck_assert_msg(real->open(relay.pub.arg, &e) == 0, "%s", e.text);
+	ck_assert_msg(real->open(relay.pubs[driver].arg, &e) == 0, "%s",
+	    e.text);
 }
 
 static void
@@ -93,7 +97,7 @@ static void
 end(void)
 {
 	d->end();
-	pub_free(&relay.pub);
+	pub_free(&relay.pubs[driver]);
 	envelope_free(&relay.envelope);
 	type_breaker_free(&relay.breaker);
 	free_errors();
@@ -104,8 +108,8 @@ end(void)
 static void
 publish(const char *keys)
 {
-	if (!real->is_open(relay.pub.arg))
-		real->open(relay.pub.arg, &e);
+	if (!real->is_open(relay.pubs[driver].arg))
+		real->open(relay.pubs[driver].arg, &e);
 	out = most = 0;
 	free_errors();
 	batch_of(keys);
@@ -154,13 +158,13 @@ START_TEST(everything_is_filled)
 	for (; p <= (const void *const *)&counting.tell; p++)
 		ck_assert_ptr_nonnull(*p);
 	ck_assert_str_ne(real->peer, "");
-	ck_assert_int_gt(real->max_payload(relay.pub.arg), 0);
-	ck_assert_int_gt(real->capacity(relay.pub.arg), 0);
-	ck_assert(real->check(relay.pub.arg, &r, &e) && !r.unfit);
-	ck_assert(!real->woken(relay.pub.arg));
-	ck_assert(real->complaint(relay.pub.arg, PUB_MESSAGES, &e) ==
+	ck_assert_int_gt(real->max_payload(relay.pubs[driver].arg), 0);
+	ck_assert_int_gt(real->capacity(relay.pubs[driver].arg), 0);
+	ck_assert(real->check(relay.pubs[driver].arg, &r, &e) && !r.unfit);
+	ck_assert(!real->woken(relay.pubs[driver].arg));
+	ck_assert(real->complaint(relay.pubs[driver].arg, PUB_MESSAGES, &e) ==
 	    CLASS_NONE);
-	real->tell(relay.pub.arg, "advisory", "text");
+	real->tell(relay.pubs[driver].arg, "advisory", "text");
 	end();
 }
 END_TEST
@@ -211,14 +215,15 @@ START_TEST(message_is_refused_for_good)
 	begin(all[_i]);
 	if (can(REFUSES_ONE)) {
 		d->feel(REFUSES_ONE);
-		if (!real->is_open(relay.pub.arg))
-			real->open(relay.pub.arg, &e);
+		if (!real->is_open(relay.pubs[driver].arg))
+			real->open(relay.pubs[driver].arg, &e);
 		out = most = 0;
 		batch_of("aab");
 		batch.claimed_at = clock_ms();
 		/* Too long where the server has a limit. */
 		msgs[0].type = (struct bytes){ "bad", 3 };
-		is_known = real->max_payload(relay.pub.arg) < INT64_MAX;
+		is_known = real->max_payload(relay.pubs[driver].arg) <
+		    INT64_MAX;
 		if (is_known)
 			msgs[0].payload = (struct bytes){ big, sizeof(big) };
 		relay_publish(&relay, &batch, &res);
@@ -243,7 +248,7 @@ START_TEST(destination_refuses_and_is_back)
 		ck_outcomes("FFF");
 		ck_has_rows(0);
 		d->feel(FINE);
-		real->close(relay.pub.arg);
+		real->close(relay.pubs[driver].arg);
 		publish("abc");
 		ck_outcomes("DDD");
 		ck_has_rows(3);
@@ -269,7 +274,7 @@ stay_in_doubt(enum mood mood)
 	for (size_t i = 0; i < batch.n; i++)
 		ck_assert(msgs[i].in_doubt);
 	d->feel(FINE);
-	real->close(relay.pub.arg);
+	real->close(relay.pubs[driver].arg);
 	publish("abc");
 	ck_outcomes("DDD");
 }
@@ -305,7 +310,7 @@ START_TEST(it_goes_and_comes_back)
 			    msgs[i].outcome == OUT_DEFER);
 		d->feel(FINE);
 		if (d == &to_stdout)	/* it is another one now */
-			real->close(relay.pub.arg);
+			real->close(relay.pubs[driver].arg);
 		for (int64_t until = patience(); res.delivered < 3; ) {
 			wait_more(&until, "the destination");
 			publish("abc");
@@ -326,7 +331,7 @@ START_TEST(no_more_are_out_than_allowed)
 	ck_assert_uint_ge(most, 2);
 	conf->publish.window = 10000;
 	publish("abcdefghijklmnopqrst");
-	ck_assert_int_le((int64_t)most, real->capacity(relay.pub.arg));
+	ck_assert_int_le((int64_t)most, real->capacity(relay.pubs[driver].arg));
 	ck_assert_uint_gt(most, 3);
 	end();
 }
@@ -339,7 +344,7 @@ START_TEST(nothing_is_written_too_late)
 	struct pub		p;
 
 	begin(all[_i]);
-	p = relay.pub;
+	p = relay.pubs[driver];
 	batch_of("a");
 	ck_assert(envelope_fill(&relay.envelope, &relay.form, &msgs[0], &e) ==
 	    0);
@@ -371,10 +376,10 @@ START_TEST(owner_may_leave_at_once)
 		began = clock_ms();
 		publish("abc");
 		ck_outcomes("???");
-		pub_free(&relay.pub);
+		pub_free(&relay.pubs[driver]);
 		ck_assert_int_lt(ms_since(began), 3000);
 		d->feel(FINE);
-		relay.pub = drivers_new(conf, "check");
+		relay.pubs[driver] = drivers_new_first(conf, "check");
 	}
 	end();
 }
@@ -396,8 +401,8 @@ START_TEST(lines_are_not_torn)
 		if (fork() != 0)
 			continue;
 		close(fds[0]);
-		real->close(relay.pub.arg);
-		real->open(relay.pub.arg, &e);
+		real->close(relay.pubs[driver].arg);
+		real->open(relay.pubs[driver].arg, &e);
 		out = 0;
 		batch_of("abcdefghijklmnopqrst");
 		batch.claimed_at = clock_ms();

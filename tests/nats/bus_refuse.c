@@ -427,7 +427,7 @@ publish_into(struct gap *g, struct relay_result *res)
 	static char	keys[NGAP][8];
 	struct batch	batch = { .msgs = gap_msgs, .n = NGAP,
 			    .claimed_at = clock_ms() };
-	struct relay	relay = { .conf = conf, .pub = bus,
+	struct relay	relay = { .conf = conf, .pubs = { [DRIVER_NATS] = bus },
 			    .form = { "events.{event_type}", "abc", "" },
 			    .keep = keep_gap, .keep_arg = g };
 

@@ -110,7 +110,6 @@ static const struct pub_ops fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
 	.is_open = fake_is_open,
-	.is_whole = fake_is_open,
 	.state = fake_state,
 	.get_stored = fake_get_stored,
 	.removed = fake_removed,
@@ -133,7 +132,7 @@ open_with(const char *nats)
 	    servers_get(server, "SOCKET"), nats);
 	st = store_of(conf, ME);
 	ck_ok(store_register(st, &e));
-	relay = (struct relay){ .conf = conf, .pub = { &fake_ops, NULL },
+	relay = (struct relay){ .conf = conf, .pubs = { { &fake_ops, NULL } },
 	    .form = { "s", "shop", "EVENTS" }, .keep = keep };
 	stream_audit_init(&rec, conf, st, &relay);
 	stream_audit_connected(&rec);

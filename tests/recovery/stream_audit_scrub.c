@@ -94,7 +94,7 @@ new_scrub(void)
 {
 	uint64_t	recovered = scrub.recovered;
 
-	scrub_init(&scrub, conf, st, relay.pub, go_on, NULL, NULL);
+	scrub_init(&scrub, conf, st, relay.pubs[DRIVER_NATS], go_on, NULL, NULL);
 	scrub.recovered = recovered;
 	strlcpy(scrub.me, "one", sizeof(scrub.me));
 	sql("UPDATE outbox_settings SET outbox_id = 'shop'");
@@ -343,7 +343,7 @@ START_TEST(rounds_are_those_of_a_fleet)
 	}
 	ck_assert_int_gt(scrub.next_at, clock_ms() + 8000);
 	/* Another janitor waits, until this one is gone. */
-	scrub_init(&other, conf, st, relay.pub, go_on, NULL, NULL);
+	scrub_init(&other, conf, st, relay.pubs[DRIVER_NATS], go_on, NULL, NULL);
 	ck_ok(scrub_step(&other, &delay_ms, &e));
 	ck_sql("one", "SELECT scrubber FROM outbox_streams");
 	sql("UPDATE outbox_streams SET scrubber_until = NOW(6) - INTERVAL 1 "

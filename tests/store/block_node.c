@@ -287,7 +287,7 @@ node_start(struct node *n)
 {
 	static const struct pub_ops	ops = {
 		.in_order = true, .can_ask = true, .names_streams = true,
-		.is_open = node_is_open, .is_whole = node_is_open,
+		.is_open = node_is_open,
 		.max_payload = node_max_payload,
 		.capacity = pub_no_limit,
 		.unread = node_unread, .begin = node_begin,
@@ -301,7 +301,7 @@ node_start(struct node *n)
 	n->store = store_of(conf, n->id);
 	fleet_init(&n->fleet, conf, n->store);
 	n->fleet.purge_at = INT64_MAX;	/* it would find the lost */
-	n->relay = (struct relay){ .conf = conf, .pub = { &ops, n },
+	n->relay = (struct relay){ .conf = conf, .pubs = { { &ops, n } },
 	    .form = { conf->nats.subject, "x", "" }, .has_dead = true,
 	    .keep = node_keep };
 	tick_init(&n->tick, conf, n->store, &n->fleet, &n->relay);

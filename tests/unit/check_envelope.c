@@ -9,7 +9,6 @@
 
 #include "nats/bus.h"
 #include "driver/envelope.h"
-#include "publish/streams.h"
 #include "nats/nats_verdict.h"
 
 static struct envelope		env;

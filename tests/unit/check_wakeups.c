@@ -77,7 +77,7 @@ START_TEST(only_free_leases_make_it_look_for_leases)
 	label_set_add(&label, "p07", 3);
 	label_set_fill(&all);
 	w->a = &a;
-	w->relay.pub.ops = &ops;
+	w->relay.pubs[DRIVER_NATS].ops = &ops;
 	w->totals = &w->no_totals;
 	w->tick.backlog.candidates.parts = &parts;
 	w->fleet.ndesired = 1;

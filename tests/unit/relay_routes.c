@@ -7,6 +7,7 @@
 #include "unit/relay_test.h"
 
 static struct conf_route	rules[3];
+static struct pub_ops		endpoint_ops;
 
 static struct conf_route
 rule(const char *name, const char *type, const char *header)
@@ -26,7 +27,14 @@ routes_setup(void)
 	rules[2] = rule("head", "", "to=w");
 	conf->publish.routes.items = rules;
 	conf->publish.routes.n = NROWS(rules);
-	fake_ops.in_order = fake_ops.names_streams = false;
+	endpoint_ops = fake_ops;
+	endpoint_ops.name = "http";
+	fake_ops.name = "nats";
+	fake_ops.peer = endpoint_ops.peer = "peer";
+	endpoint_ops.in_order = endpoint_ops.names_streams = false;
+	endpoint_ops.can_ask = false;
+	relay.pubs[DRIVER_HTTP] = (struct pub){ &endpoint_ops,
+	    &fake_endpoint };
 	route_set_init(&relay.routes, conf, &relay.form);
 	ck_assert(relay.routes.several);
 }
@@ -36,6 +44,13 @@ routes_teardown(void)
 {
 	conf->publish.routes.items = NULL;
 	conf->publish.routes.n = 0;
+}
+
+static int64_t
+one_at_a_time(void *arg)
+{
+	(void)arg;
+	return 1;
 }
 
 /* By its type and where it goes: a route, as in rules, or NATS. */
@@ -170,9 +185,137 @@ START_TEST(route_has_its_own_patience)
 }
 END_TEST
 
+/*
+ * Each destination answers for itself
+ */
+
+/* A size above the limit of this broker, which was larger before, waits. */
+START_TEST(limit_of_the_broker_is_its_own)
+{
+	struct limit	*l = &relay.reach[DRIVER_NATS].limit;
+
+	relay.reach[DRIVER_HTTP].limit.max = INT64_MAX;
+	relay.reach[DRIVER_HTTP].limit.largest = INT64_MAX;
+	limit_connected(l, 1 << 20, now_ms - 1000);
+	limit_connected(l, FAKE_MAX_PAYLOAD, now_ms);
+	script("abc", "oAA");
+	types("twt");
+	publish_as("FDD");
+}
+END_TEST
+
+/* No stream takes b, and a hangs: neither is taken for the other. */
+START_TEST(refusal_without_a_name_is_the_broker_s)
+{
+	script("abcd", "sNAA");
+	types("wxtt");
+	publish_as("FFDD");
+	ck_assert_ptr_nonnull(strstr(msgs[0].error, "no answer"));
+	ck_assert_ptr_nonnull(strstr(msgs[1].error, "no stream"));
+	ck_assert(!msgs[1].in_doubt);
+}
+END_TEST
+
+/* What it has not read yet is no reason to stop the others. */
+START_TEST(who_does_not_read_stops_only_itself)
+{
+	script("abc", "AAA");
+	types("twt");
+	fake.unread = conf->worker.batch_bytes;
+	publish_as("FDF");
+	ck_assert(!res.down);
+	next_script("abc", "AAA");
+	types("wtw");
+	fake.unread_there = conf->worker.batch_bytes;
+	publish_as("FDF");
+}
+END_TEST
+
+/* A hung broker costs the others one time-out, and then half a second. */
+START_TEST(silent_broker_waits_for_itself)
+{
+	int64_t	start;
+
+	conf->publish.timeout_ms = 5000;
+	script("abcd", "sssA");
+	types("xytw");
+	publish_as("FFFD");
+	ck_assert(relay.reach[DRIVER_NATS].silent);
+	ck_assert(!is_refused("x") && !is_refused("y"));
+	start = now_ms;
+	next_script("abc", "sAA");
+	types("xtw");
+	publish_as("FFD");
+	expect_sent("2");
+	ck_assert_int_le(now_ms, start + 10);
+	/* Then one message, whatever its type. */
+	now_ms = relay.reach[DRIVER_NATS].until;
+	start = now_ms;
+	next_script("abc", "sAA");
+	types("xtw");
+	publish_as("FFD");
+	expect_sent("02");
+	ck_assert_int_le(now_ms, start + 510);
+	/* And all again, when it has an answer. */
+	now_ms = relay.reach[DRIVER_NATS].until;
+	next_script("abc", "AAA");
+	types("xtw");
+	publish();
+	ck_assert_int_eq(msgs[0].outcome, OUT_DELIVERED);
+	ck_assert(!relay.reach[DRIVER_NATS].silent);
+	next_script("abc", "AAA");
+	types("xtw");
+	publish_as("DDD");
+}
+END_TEST
+
+/* The broker answers in order, also beside others. */
+START_TEST(overtaken_beside_others_waits_for_no_time_out)
+{
+	int64_t	start = now_ms;
+
+	conf->publish.timeout_ms = 5000;
+	script("abc", "sAA");
+	types("ttw");
+	publish_as("RDD");
+	ck_assert_int_le(now_ms, start + 510);
+}
+END_TEST
+
+/* Few requests at a time are no reason to send few to the broker. */
+START_TEST(each_has_its_own_capacity)
+{
+	endpoint_ops.capacity = one_at_a_time;
+	script("abcdef", "AAAAAA");
+	types("wwwttt");
+	publish_as("DDDDDD");
+	ck_assert_uint_eq(fake.most_there, 1);
+	ck_assert_uint_gt(fake.most_out, 2);
+}
+END_TEST
+
+/* The stream went back: only what is for the stream has to wait. */
+START_TEST(stream_that_went_back_does_not_stop_others)
+{
+	conf->publish.window = 1;
+	script("abcd", "AAAA");
+	types("ttww");
+	relay.top = (struct acked){ { .sequence = 1 }, FIRST_ACK };
+	publish_as("DFDD");
+	ck_assert(relay.went_back);
+}
+END_TEST
+
 void
 add_routes(TCase *tc)
 {
+	tcase_add_test(tc, limit_of_the_broker_is_its_own);
+	tcase_add_test(tc, refusal_without_a_name_is_the_broker_s);
+	tcase_add_test(tc, who_does_not_read_stops_only_itself);
+	tcase_add_test(tc, silent_broker_waits_for_itself);
+	tcase_add_test(tc, overtaken_beside_others_waits_for_no_time_out);
+	tcase_add_test(tc, each_has_its_own_capacity);
+	tcase_add_test(tc, stream_that_went_back_does_not_stop_others);
 	tcase_add_checked_fixture(tc, routes_setup, routes_teardown);
 	tcase_add_loop_test(tc, destinations_do_not_wait_for_each_other, 0,
 	    NROWS(cases));

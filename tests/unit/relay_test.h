@@ -51,7 +51,11 @@ struct fake {
 	size_t		 nstrange;
 	int64_t		 strange_at;	/* not before */
 	int64_t		 unread;	/* bytes, of earlier ones */
+	int64_t		 unread_there;	/* the same of the endpoint */
 	int64_t		 capacity;	/* messages; 0: no limit */
+	int		 line[MANY];	/* 1: it went to the endpoint */
+	bool		 gone[2];	/* this connection is lost */
+	size_t		 most_there;	/* out to the endpoint at a time */
 	int64_t		 retry_after_ms;	/* in each answer */
 	const char	*streams;	/* that take each; NULL: one does */
 	uint64_t	 ack[MANY];	/* in the stream; 0: none yet */
@@ -74,6 +78,9 @@ struct fake {
 extern int64_t			now_ms;		/* what the clock says */
 extern struct fake		fake;
 extern struct pub_ops		fake_ops;
+
+/* The arg of a second fake, an endpoint; the one of the broker has NULL. */
+extern char			fake_endpoint;
 extern struct conf		*conf;
 extern struct relay		relay;
 extern struct suspect		suspects[SUSPECTS];

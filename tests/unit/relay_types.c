@@ -41,7 +41,7 @@ script_large(bool away)
 
 START_TEST(smaller_limit_has_to_last)
 {
-	struct limit	*l = &relay.limit;
+	struct limit	*l = &relay.reach[DRIVER_NATS].limit;
 
 	for (int away = 0; away < 2; away++) {
 		memset(l, 0, sizeof(*l));
@@ -67,7 +67,7 @@ END_TEST
 /* A better server in between, and it begins anew. */
 START_TEST(larger_limit_ends_the_wait)
 {
-	struct limit	*l = &relay.limit;
+	struct limit	*l = &relay.reach[DRIVER_NATS].limit;
 
 	limit_connected(l, 8000, now_ms);
 	limit_connected(l, 5000, now_ms);
@@ -89,8 +89,8 @@ START_TEST(smaller_limit_is_not_the_type)
 	script("ab", "XA");
 	types("xy");
 	publish();
-	limit_connected(&relay.limit, 8000, now_ms);
-	limit_connected(&relay.limit, 5000, now_ms);
+	limit_connected(&relay.reach[DRIVER_NATS].limit, 8000, now_ms);
+	limit_connected(&relay.reach[DRIVER_NATS].limit, 5000, now_ms);
 	now_ms += 2000;
 	next_script("abc", "oAA");
 	types("xxy");
@@ -125,16 +125,15 @@ static const struct {
 	{ "abcd", "xyxy", "1212", "AAsA", "DDFD", { 1, 1, 0, 1 }, 5000 },
 	/* Of the same stream, but nobody has told that yet. */
 	{ "ab", "xy", "11", "sA", "FD", { 0, 1 }, 5000 },
-	/* Overtaken, as with one stream. */
-	{ "ab", "xx", "11", "sA", "RD", { 0, 1 }, 500 },
-	{ "ab", "xx", "11", "sA", "RD", { 0, 600 }, 600 + 2400 },
+	/* Who has passed it may be another one of the stream's, or not. */
+	{ "ab", "xx", "11", "sA", "FD", { 0, 1 }, 5000 },
+	{ "ab", "xx", "11", "sA", "FD", { 0, 600 }, 5000 },
 	{ "ab", "xx", "11", "sD", "FD", { 0, 1 }, 5000 },
 	{ "abc", "xyx", "111", "AsA", "DFD", { 1, 0, 1 }, 5000 },
-	{ "abcd", "xyxy", "1111", "AAsA", "DDRD", { 1, 1, 0, 1 }, 500 },
-	{ "abcde", "xxyxy", "11212", "AsAAA", "DRDDD", { 1, 0, 1, 1, 1 },
-	  500 },
-	/* Both at once: the one waits, the other one failed. */
-	{ "abcd", "xxyy", "1122", "sAAs", "RDDF", { 0, 1, 1, 0 }, 5000 },
+	{ "abcd", "xyxy", "1111", "AAsA", "DDFD", { 1, 1, 0, 1 }, 5000 },
+	{ "abcde", "xxyxy", "11212", "AsAAA", "DFDDD", { 1, 0, 1, 1, 1 },
+	  5000 },
+	{ "abcd", "xxyy", "1122", "sAAs", "FDDF", { 0, 1, 1, 0 }, 5000 },
 	/* A subject that goes now here, now there, tells nothing. */
 	{ "abc", "xxx", "112", "sAA", "FDD", { 0, 1, 1 }, 5000 },
 };
@@ -168,110 +167,6 @@ START_TEST(outage_of_one_of_two_streams_kills_nothing)
 		}
 		now_ms += 5000;
 	}
-}
-END_TEST
-
-/* Known from before, it shortens the wait; it is not held against anybody. */
-START_TEST(what_was_learned_before_only_saves_time)
-{
-	int64_t	start;
-
-	conf->publish.timeout_ms = 5000;
-	script("ab", "AA");
-	several("xy", "11");
-	publish_as("DD");
-	start = now_ms;
-	next_script("ab", "sA");
-	several("xy", "11");
-	msgs[0].attempts = 24;
-	publish_as("FD");
-	ck_assert_int_eq(now_ms, start + 500);
-	/* Another one of its type has its turn before it. */
-	ck_assert_int_ge(msgs[0].delay_ms, 2 * 5000);
-}
-END_TEST
-
-/* It has moved to another stream, which is silent now. */
-START_TEST(subject_that_has_moved_uses_no_attempt)
-{
-	int64_t	start;
-
-	conf->publish.timeout_ms = 5000;
-	script("ab", "AA");
-	several("xy", "11");
-	publish();
-	next_script("ab", "AA");
-	several("xy", "21");
-	publish_as("DD");
-	start = now_ms;
-	next_script("aby", "sAA");
-	several("xyx", "212");
-	msgs[0].attempts = 24;
-	publish_as("FDD");
-	ck_assert_int_eq(now_ms, start + 5000);
-}
-END_TEST
-
-/* It costs the others a time-out once, and then little. */
-START_TEST(silent_stream_is_remembered)
-{
-	int64_t	start;
-
-	conf->publish.timeout_ms = 5000;
-	script("abc", "AsA");
-	several("xzy", "112");
-	/* One type, so that it is not the type that is to blame. */
-	types("xxy");
-	publish_as("DFD");
-	ck_assert_int_eq(now_ms, START_MS + 5000);
-	start = now_ms;
-	next_script("abc", "ssA");
-	several("xxy", "112");
-	publish_as("FFD");
-	ck_assert_int_eq(now_ms, start + 500);
-	/* Alone it is not taken for the route. */
-	now_ms += 60000;
-	next_script("a", "s");
-	several("x", "1");
-	publish_as("F");
-	ck_assert(!res.down && !res.silent);
-	/* And it is as others again when it answers. */
-	now_ms += 60000;
-	next_script("ab", "AA");
-	several("xx", "11");
-	publish_as("DD");
-	start = now_ms;
-	next_script("abc", "AsA");
-	several("xxy", "112");
-	publish_as("DFD");
-	ck_assert_int_eq(now_ms, start + 5000);
-}
-END_TEST
-
-/* More subjects and streams than are remembered. */
-START_TEST(many_streams_do_no_harm)
-{
-	static struct streams	s;
-
-	streams_begin(&s);
-	for (uint64_t i = 1; i <= 100000; i++) {
-		streams_took(&s, i, i);
-		streams_stored(&s, i, (size_t)i);
-	}
-	for (uint64_t i = 1; i <= 100000; i++) {
-		bool known = i > 100000 - STREAMS_SUBJECTS;
-		bool seen = i > 100000 - STREAMS_MAX;
-
-		ck_assert(streams_is_sure(&s, i) == known);
-		if (known && seen)
-			ck_assert(streams_overtook(&s, i, 0));
-		ck_assert(!streams_overtook(&s, i, (size_t)100001));
-		if (!known)
-			ck_assert(!streams_overtook(&s, i, 0));
-	}
-	streams_begin(&s);
-	ck_assert(!streams_overtook(&s, 100000, 0));
-	ck_assert(!streams_is_sure(&s, 100000));
 }
 END_TEST
 
@@ -493,8 +388,8 @@ START_TEST(probe_at_its_own_fault_is_not_missed)
 	script("ab", "NA");
 	types("xy");
 	publish();
-	limit_connected(&relay.limit, 8000, now_ms);
-	limit_connected(&relay.limit, 5000, now_ms);
+	limit_connected(&relay.reach[DRIVER_NATS].limit, 8000, now_ms);
+	limit_connected(&relay.reach[DRIVER_NATS].limit, 5000, now_ms);
 	for (int i = 0; i < 3; i++) {
 		now_ms += 2400 + 3000;
 		next_script("ab", "oA");
@@ -735,8 +630,4 @@ add_types(TCase *tc)
 	tcase_add_loop_test(tc, streams_are_judged_by_themselves, 0,
 	    NROWS(company));
 	tcase_add_test(tc, outage_of_one_of_two_streams_kills_nothing);
-	tcase_add_test(tc, what_was_learned_before_only_saves_time);
-	tcase_add_test(tc, subject_that_has_moved_uses_no_attempt);
-	tcase_add_test(tc, silent_stream_is_remembered);
-	tcase_add_test(tc, many_streams_do_no_harm);
 }

@@ -49,7 +49,7 @@ doctor_run(struct ctl *c)
 		doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
 		    "claims and timeouts fit together");
 	/* The library of NATS must be first, see drivers.h. */
-	d.bus = drivers_new(c->conf, "outboxctl");
+	d.bus = drivers_new_first(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
 	c->store = store_new(c->conf, id, c->conf->worker.lease_renew);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

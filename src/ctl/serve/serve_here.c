@@ -64,7 +64,7 @@ load(struct here *h)
 	if ((status = ctl_need_conf(&h->c)) != CTL_DONE)
 		return status;
 	/* The library of NATS must be first, see drivers.h. */
-	h->bus = drivers_new(h->c.conf, "outboxctl");
+	h->bus = drivers_new_first(h->c.conf, "outboxctl");
 	h->c.bus = &h->bus;
 	h->loaded = true;
 	return CTL_DONE;

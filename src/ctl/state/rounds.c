@@ -23,7 +23,7 @@ load_again(struct ctl *c, struct rounds *r)
 {
 	pub_free(&r->own);
 	(void)ctl_load(c);
-	r->own = drivers_new(c->conf, "outboxctl");
+	r->own = drivers_new_first(c->conf, "outboxctl");
 }
 
 void
@@ -33,7 +33,7 @@ rounds_begin(struct ctl *c, struct rounds *r)
 	r->begun = false;
 	if (r->bus == NULL) {
 		/* The library of NATS must be first, see drivers.h. */
-		r->own = drivers_new(c->conf, "outboxctl");
+		r->own = drivers_new_first(c->conf, "outboxctl");
 		r->bus = &r->own;
 	}
 	r->this_host = c->host_before != NULL ? c->host_before :
