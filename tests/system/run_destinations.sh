@@ -13,7 +13,7 @@ routes_conf() {
 	write_conf
 	sed -i '/^publish:/d' "$CONF"
 	cat >> "$CONF" <<-END
-	http: {endpoint: "http://127.0.0.1:$RPORT/e"}
+	http: {endpoint: "http://127.0.0.1:$RPORT/e"${TOKEN:+, token_file: $TOKEN}}
 	publish:
 	  timeout_ms: $TIMEOUT_MS
 	  ${1:-driver: nats}
@@ -144,6 +144,13 @@ within 10 'broker away: nothing for the endpoint waits' none_waits 'hook.%'
 check "broker away: the endpoint is not delayed ($(slowest hook.steady) ms)" \
     [ "$(slowest hook.steady)" -lt 3000 ]
 is "$(waits 'order.%')" 1 'broker away: what is for the stream waits'
+sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+        VALUES ('doubt', 1, 'hook.doubt', '{}');
+    INSERT INTO outbox (global_sequence, partition_key, in_doubt_since)
+        SELECT sequence, 'p00', NOW(6) - INTERVAL 1 DAY FROM events
+        WHERE event_type = 'hook.doubt'"
+within 15 'broker away: what is in doubt at the endpoint does not wait for it' \
+    none_waits 'hook.doubt'
 LOADS=4
 load "$AWAY" &
 LOADER=$!
@@ -196,6 +203,45 @@ event j 2 hook.paid
 drains 20 'dead: what no route takes is a dead letter'
 is "$(sql "SELECT last_error FROM outbox_dead_letters WHERE event_type =
     'other.b'")" 'no route of publish.routes matches' 'and says why'
+stops 'the daemon stops'
+
+# --- each is connected by itself --------------------------------------------
+
+(umask 077; echo secret > "$DIR/token")
+TOKEN=$DIR/token routes_conf
+start_fleet
+rm "$DIR/token"
+mapfile -t OLD < <(worker_pids "$MASTER")
+kill -9 "${OLD[@]}"
+wait_for 20 not kill -0 "${OLD[0]}" 2> /dev/null
+event k 1 hook.paid
+event k2 1 order.paid
+within 20 'no token: the stream gets its messages' none_waits 'order.paid'
+is "$(waits hook.paid)" 1 'no token: what is for the endpoint waits'
+(umask 077; echo secret > "$DIR/token")
+drains 20 'with the token the endpoint gets it'
+
+# A hung broker: the endpoint waits for one time-out, and hardly after that.
+if ! is_short; then
+	event m 1 order.first
+	drains 20 'all is delivered'
+	kill -STOP "$(cat "$DIR/nats/pid")"
+	for n in {1..4}; do
+		event m$n 1 order.hung$n
+	done
+	LOADS=5
+	for n in {1..30}; do
+		event f5-$n 1 hook.steady
+		nap 0.3
+	done
+	within 15 'hung: nothing for the endpoint waits' none_waits 'hook.%'
+	check "hung: the endpoint is not delayed ($(slowest hook.steady) ms)" \
+	    [ "$(slowest hook.steady)" -lt 6000 ]
+	check 'hung: status names the broker' tells 'route to the broker'
+	kill -CONT "$(cat "$DIR/nats/pid")"
+	drains 60 'it goes on: all is delivered'
+	is "$(attempts)" 0 'and no attempt is used'
+fi
 stops 'the daemon stops'
 
 done_testing
