@@ -2,6 +2,9 @@
 
 #include "monitor/client.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -56,6 +59,28 @@ clients_make_room(struct clients *t, int64_t now)
 		n += !t->list[i]->cut;
 	while (n-- >= CLIENTS_MAX && (victim = next_victim(t, now)) != NULL)
 		clients_cut(victim);
+}
+
+void
+client_name(const struct client *c, char to[CLIENT_NAME_SIZE])
+{
+	struct sockaddr_storage	sa;
+	struct ucred		who;
+	socklen_t		size = sizeof(who), len = sizeof(sa);
+	char			host[INET6_ADDRSTRLEN], port[8];
+
+	if (c->is_local && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who,
+	    &size) == 0)
+		snprintf(to, CLIENT_NAME_SIZE, "user %u, process %d",
+		    (unsigned)who.uid, (int)who.pid);
+	else if (!c->is_local &&
+	    getpeername(c->fd, (struct sockaddr *)&sa, &len) == 0 &&
+	    getnameinfo((struct sockaddr *)&sa, len, host, sizeof(host), port,
+	    sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		snprintf(to, CLIENT_NAME_SIZE, sa.ss_family == AF_INET6 ?
+		    "[%s]:%s" : "%s:%s", host, port);
+	else
+		snprintf(to, CLIENT_NAME_SIZE, "gone already");
 }
 
 struct client *

@@ -40,6 +40,10 @@ struct clients {
 	size_t		 n;
 };
 
+/* "10.0.0.5:4711", "[fd00::5]:4711", or "user 1000, process 4711" of a socket */
+#define CLIENT_NAME_SIZE	64
+void	client_name(const struct client *, char to[CLIENT_NAME_SIZE]);
+
 /* Is there no room, not even a spare one? */
 bool	clients_are_full(const struct clients *);
 

@@ -7,13 +7,16 @@
  * needs a token and a type of body that such a page cannot send unasked.
  */
 
+#include "monitor/client.h"
 #include "monitor/monitor_impl.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "util/secret.h"
+#include "util/xalloc.h"
 
 bool
 guard_is_authorized(const struct request *r)
@@ -142,12 +145,27 @@ is_json(const struct request *r)
 	    (r->type[n] == '\0' || r->type[n] == ';' || r->type[n] == ' ');
 }
 
+/* Who it is: only the descriptor knows, see server_add(). */
+static void
+log_wrong_token(const struct request *r)
+{
+	static const char	what[] = "a client sent a wrong token to the "
+				    "monitor";
+	char			who[CLIENT_NAME_SIZE];
+	char			*text;
+
+	client_name(r->client, who);
+	text = xasprintf("%s: %s", what, who);
+	log_throttle_keyed(&r->monitor->wrong_token, what, text,
+	    r->monitor->now);
+	free(text);
+}
+
 static bool
 asks_for_token(struct request *r, const char *error)
 {
 	if (r->token != NULL)
-		log_throttle_warn(&r->monitor->wrong_token, "a client sent a "
-		    "wrong token to the monitor", r->monitor->now);
+		log_wrong_token(r);
 	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send the token "
 	    "of monitor.token_file: Authorization: Bearer TOKEN",
 	    "WWW-Authenticate", "Bearer");

@@ -233,7 +233,8 @@ is_refused() { is_code 401 "${pause[@]}" "${JSON[@]}" "${WITH[@]}"; }
 within 5 'a token that was replaced is refused' is_refused
 answers 200 '' 'the new one is taken' "${pause[@]}" "${JSON[@]}" \
     -H 'Authorization: Bearer another-token-of-today'
-check 'the log tells of a wrong token' has_line "$LOG" 'wrong token'
+check 'the log tells of a wrong token, and who sent it' has_line "$LOG" \
+    'wrong token to the monitor: (127\.0\.0\.1:[0-9]+|user [0-9]+, process [0-9]+)'
 rm "$DIR/token"
 shows_only() { is_code 403 "${pause[@]}" "${JSON[@]}" \
     -H 'Authorization: Bearer another-token-of-today'; }
