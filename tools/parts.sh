@@ -30,7 +30,7 @@ nats       | nats-server of later Debian suites | src/nats src/recovery tests/na
 storms     | chaos: two masters, sanitizers, a database that goes back | src/master src/worker src/store src/publish src/recovery src/nats sql tests/chaos |
 clang      | a build with clang | src tests/lib tests/unit tests/store tools configure.ac | clang
 valgrind   | no leaks in unit tests | src tests/unit | valgrind
-fuzz       | fuzzers | src/conf src/driver src/mysql src/nats src/http src/util src/monitor src/ctl/serve src/ctl/base tests/fuzz | clang libclang-rt-dev
+fuzz       | fuzzers | src/conf src/driver src/mysql src/nats src/http src/util src/monitor src/ctl/serve src/ctl/base src/ctl/messages tests/fuzz | clang libclang-rt-dev
 dist       | make distcheck, dist, release | Makefile.am configure.ac packaging tests/package | gnupg
 systemd    | the package in a clean Debian with systemd | init debian src/master src/ctl/setup tests/package | dpkg-dev debhelper lintian debootstrap iproute2
 rpm        | make rpm, and what is in it | Makefile.am configure.ac packaging init tests/package | rpm rpmlint

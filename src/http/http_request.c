@@ -6,6 +6,7 @@
 
 #include "http/http_impl.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <stdlib.h>
 #include <time.h>
@@ -39,12 +40,31 @@ on_ready(void *arg, char *remote, char *local, int remote_port, int local_port)
 	return CURL_PREREQFUNC_OK;
 }
 
+/* "HTTP/1.1 200": libcurl takes other texts for a status of 200. */
+static bool
+is_status_line(const char *data, size_t n)
+{
+	size_t	i = 5;
+
+	if (n < 5 || memcmp(data, "HTTP/", 5) != 0)
+		return false;
+	while (i < n && (isdigit((unsigned char)data[i]) || data[i] == '.'))
+		i++;
+	if (i == 5 || i + 4 > n || data[i] != ' ')
+		return false;
+	return isdigit((unsigned char)data[i + 1]) &&
+	    isdigit((unsigned char)data[i + 2]) &&
+	    isdigit((unsigned char)data[i + 3]);
+}
+
 static size_t
 on_head(char *data, size_t one, size_t n, void *arg)
 {
 	struct request	*r = arg;
 
 	(void)one;
+	if (r->nhead == 0 && !is_status_line(data, n))
+		return 0;
 	/* A status line begins the headers of another answer: 100, 200. */
 	if (n > 5 && memcmp(data, "HTTP/", 5) == 0)
 		r->nbody = r->nsaid = 0;
