@@ -36,11 +36,25 @@ GRANT SELECT, UPDATE, DELETE ON outbox TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON outbox_partitions TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_workers
     TO 'outbox'@'localhost';
-GRANT SELECT, INSERT, UPDATE ON outbox_settings TO 'outbox'@'localhost';
+GRANT SELECT ON outbox_settings TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON outbox_dead_letters TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_blocked_keys
     TO 'outbox'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON outbox_streams TO 'outbox'@'localhost';
+
+--
+-- Of the settings it writes the counts and what was pruned.  By the others
+-- outbox_enqueue does its work, with the rights of the application: those are
+-- the administrator's.  Versions before granted all of them, and a grant stays
+-- until it is revoked:
+--
+--     REVOKE INSERT, UPDATE ON outbox_settings FROM 'outbox'@'localhost';
+--
+-- and then load this file again.
+--
+GRANT UPDATE (partition_count, former_counts, counts_since,
+    reconcile_watermark, updated_at) ON outbox_settings
+    TO 'outbox'@'localhost';
 
 --
 -- For reconcile.at_start, which makes the rows of events that have none, and
@@ -82,15 +96,27 @@ GRANT SELECT ON outbox_registry TO 'outbox'@'localhost';
 --
 -- The producer: CALL outbox_enqueue, or the two INSERTs.  The procedure runs
 -- with the caller's rights, so the producer needs these tables; the procedure
--- reads the two columns to find the next stream_sequence.  Of an outbox row it
--- may only write the sequence and the label: claims, times and deliveries are
--- the daemon's.
+-- reads the two columns to find the next stream_sequence.  An event's number is
+-- the server's.  Of an outbox row it may only write the sequence and the label:
+-- claims, times and deliveries are the daemon's.
 --
-GRANT INSERT, SELECT (stream_id, stream_sequence) ON events
+-- Producers trust each other.  One that does not mean well can write a row with
+-- the number of a later event of another, whose enqueuing then fails with error
+-- 1062, or with that of an event whose row was pruned, which is then sent again.
+-- Where they do not trust each other, load trigger.sql, which makes the rows
+-- with the rights of its definer, and leave out the INSERT on outbox: then
+-- outbox_enqueue, or an INSERT into events, needs it no more for the types of
+-- publish.types.  What is left, see SECURITY.md: whoever may write events can
+-- use up their numbers, and those of a stream.
+--
+GRANT INSERT (stream_id, stream_sequence, correlation_id, event_type,
+    event_version, metadata, event_data, occurred_at),
+    SELECT (stream_id, stream_sequence) ON events
     TO 'outbox_producer'@'localhost';
 GRANT INSERT (global_sequence, partition_key) ON outbox
     TO 'outbox_producer'@'localhost';
-GRANT SELECT ON outbox_settings TO 'outbox_producer'@'localhost';
+GRANT SELECT (id, partition_count, former_counts, partition_by, fan_out, types)
+    ON outbox_settings TO 'outbox_producer'@'localhost';
 GRANT EXECUTE ON PROCEDURE outbox_enqueue TO 'outbox_producer'@'localhost';
 
 --

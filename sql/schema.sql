@@ -177,6 +177,10 @@ CREATE TABLE IF NOT EXISTS outbox_workers (
 -- a regular expression for the event types that this outbox takes then; NULL:
 -- all.  outboxctl schema install writes these three.
 --
+-- outbox_put makes SQL of partition_by, with the rights of whoever enqueues: so
+-- neither the daemon's account nor a producer's may write it, see grants.sql,
+-- and it has no other characters than those of outbox.partition_by.
+--
 CREATE TABLE IF NOT EXISTS outbox_settings (
 	id		TINYINT UNSIGNED NOT NULL DEFAULT 1,
 	schema_version	INT UNSIGNED NOT NULL,
@@ -195,7 +199,9 @@ CREATE TABLE IF NOT EXISTS outbox_settings (
 			    ON UPDATE CURRENT_TIMESTAMP(6),
 	PRIMARY KEY (id),
 	CONSTRAINT outbox_settings_one_row CHECK (id = 1),
-	CONSTRAINT outbox_settings_count CHECK (partition_count > 0)
+	CONSTRAINT outbox_settings_count CHECK (partition_count > 0),
+	CONSTRAINT outbox_settings_by
+			CHECK (partition_by NOT REGEXP '[^0-9A-Za-z_$.-]')
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- A table of an older version gets the columns that the procedures below read.
@@ -382,8 +388,8 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 -- events, settings that of its settings, and destination says for people where
 -- its messages go.  Outboxes with the same source all get a row for an event
 -- that is enqueued.  outboxctl schema install writes the row of the outbox that
--- its configuration describes.  To give up an outbox, before its tables are
--- dropped, delete its row, and set fan_out to 0 where one outbox is left:
+-- its configuration describes; outbox_put makes SQL of the names.  To give up
+-- an outbox, before its tables are dropped, delete its row, and set fan_out to 0 where one outbox is left:
 --
 --     DELETE FROM outbox_registry WHERE name = 'webhooks';
 --     UPDATE outbox_settings SET fan_out = 0;
@@ -394,7 +400,10 @@ CREATE TABLE IF NOT EXISTS outbox_registry (
 	settings	VARCHAR(64) COLLATE utf8mb4_bin NOT NULL,
 	destination	VARCHAR(255) NOT NULL DEFAULT '',
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
-	PRIMARY KEY (name)
+	PRIMARY KEY (name),
+	CONSTRAINT outbox_registry_names
+			CHECK (CONCAT(name, source, settings)
+			NOT REGEXP '[^0-9A-Za-z_$-]')
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
@@ -467,7 +476,7 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_enqueue(
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master, procedures 3'
+	COMMENT 'outbox-master, procedures 4'
 enqueue: BEGIN
 	DECLARE v_count, v_partition BIGINT UNSIGNED;
 	DECLARE v_fan_out, v_put BOOLEAN;
@@ -557,6 +566,13 @@ END//
 -- outbox_enqueue, which they may call, does without it else.
 -- Not for applications: it leaves rows behind if it fails.
 --
+-- It runs with the rights of the caller what others wrote into tables, so each
+-- name stands in backticks, and those in it are doubled: REPLACE(..., '`', '``')
+-- is the one way in which a name becomes SQL here.  No function of ours does it,
+-- as callers of before would lack the right to it.  What they set in their
+-- sessions (sql_mode, character sets) does not matter: a procedure, and what it
+-- prepares, has those that it was created with.
+--
 -- The label is computed as store_put_hash() of the daemon does: a value of
 -- partition_by that is NULL or missing counts as the stream_id.
 --
@@ -570,9 +586,11 @@ CREATE /*M! OR REPLACE */ PROCEDURE /*!80029 IF NOT EXISTS */ outbox_put(
 )
 	MODIFIES SQL DATA
 	SQL SECURITY INVOKER
-	COMMENT 'outbox-master, procedures 3'
+	COMMENT 'outbox-master, procedures 4'
 BEGIN
 	DECLARE v_name, v_settings VARCHAR(64) CHARACTER SET utf8mb4
+	    COLLATE utf8mb4_bin;
+	DECLARE v_quoted VARCHAR(600) CHARACTER SET utf8mb4
 	    COLLATE utf8mb4_bin;
 	DECLARE v_by, v_path VARCHAR(600) CHARACTER SET utf8mb4
 	    COLLATE utf8mb4_bin;
@@ -599,10 +617,11 @@ BEGIN
 			LEAVE rows_of;
 		END IF;
 
+		SET v_quoted = CONCAT('`', REPLACE(v_settings, '`', '``'), '`');
 		SET @outbox_sql = CONCAT('SELECT MAX(partition_count), '
 		    'MAX(partition_by), MAX(types) INTO @outbox_count, '
-		    '@outbox_by, @outbox_types FROM `', v_settings,
-		    '` WHERE id = 1');
+		    '@outbox_by, @outbox_types FROM ', v_quoted,
+		    ' WHERE id = 1');
 		PREPARE outbox_put FROM @outbox_sql;
 		EXECUTE outbox_put;
 		SET v_count = @outbox_count, v_types = @outbox_types,
@@ -632,9 +651,12 @@ BEGIN
 			    v_path)) = 'NULL', NULL,
 			    JSON_UNQUOTE(JSON_EXTRACT(p_metadata, v_path)));
 		ELSEIF v_by NOT IN ('', 'stream_id') AND v_by NOT LIKE '$.%' THEN
-			SET @outbox_sql = CONCAT('SELECT CRC32(IF(CHARSET(`',
-			    v_by, '`) = ''binary'', `', v_by, '`, CAST(CONVERT(`',
-			    v_by, '` USING utf8mb4) AS BINARY))) '
+			SET v_quoted = CONCAT('`', REPLACE(v_by, '`', '``'),
+			    '`');
+			SET @outbox_sql = CONCAT('SELECT CRC32(IF(CHARSET(',
+			    v_quoted, ') = ''binary'', ', v_quoted,
+			    ', CAST(CONVERT(', v_quoted,
+			    ' USING utf8mb4) AS BINARY))) '
 			    'INTO @outbox_hash FROM ', 'events',
 			    ' WHERE sequence = ', p_sequence);
 			SET @outbox_hash = NULL;
@@ -645,8 +667,9 @@ BEGIN
 		SET v_hash = COALESCE(v_hash, CRC32(v_value),
 		    CRC32(p_stream_id)) MOD v_count;
 
-		SET @outbox_sql = CONCAT('INSERT INTO `', v_name,
-		    '` (global_sequence, partition_key) VALUES (', p_sequence,
+		SET v_quoted = CONCAT('`', REPLACE(v_name, '`', '``'), '`');
+		SET @outbox_sql = CONCAT('INSERT INTO ', v_quoted,
+		    ' (global_sequence, partition_key) VALUES (', p_sequence,
 		    ', ''p', IF(v_hash < 10, '0', ''), v_hash, ''')');
 		PREPARE outbox_put FROM @outbox_sql;
 		EXECUTE outbox_put;

@@ -455,3 +455,12 @@ db_name(struct buf *b, const char *name)
 		buf_add(b, *name == '`' ? "``" : name, *name == '`' ? 2 : 1);
 	buf_str(b, "`");
 }
+
+char *
+db_named(const char *name)
+{
+	struct buf	b = { 0 };
+
+	db_name(&b, name);
+	return b.data;
+}

@@ -144,9 +144,13 @@ int		 db_column(const struct db_rows *, const char *name);
 
 /*
  * Append 'text' as a literal, x'...' if it is no UTF-8, or `name` as an
- * identifier.
+ * identifier.  No name becomes SQL in any other way, whether it was configured
+ * or read from a table.
  */
 void		 db_quote(struct db *, struct buf *, const char *, size_t);
 void		 db_name(struct buf *, const char *);
+
+/* The same as a text of its own, which the caller frees. */
+char		*db_named(const char *);
 
 #endif

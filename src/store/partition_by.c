@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mysql/db.h"
 #include "store/store_sql.h"
 #include "util/xalloc.h"
 
@@ -52,7 +53,7 @@ partition_put_hash(const struct conf *conf, const char *prefix,
     const char *metadata, const char *key, struct buf *to)
 {
 	const char	*by = conf->outbox.partition_by;
-	char		*column;
+	struct buf	 column = { 0 };
 
 	if (conf_partitions_by_key(conf)) {
 		put_bytes(key, to);
@@ -62,9 +63,10 @@ partition_put_hash(const struct conf *conf, const char *prefix,
 	if (strncmp(by, "$.", 2) == 0)
 		put_path(by, metadata, to);
 	else {
-		column = xasprintf("%s`%s`", prefix, conf_column(conf, by));
-		put_bytes(column, to);
-		free(column);
+		buf_str(&column, prefix);
+		db_name(&column, conf_column(conf, by));
+		put_bytes(column.data, to);
+		buf_free(&column);
 	}
 	buf_str(to, ", ");
 	put_bytes(key, to);

@@ -80,7 +80,8 @@ prune_delete(struct store *s, const uint64_t *list, size_t n,
 {
 	store_sql(s, "DELETE FROM {outbox} WHERE {global_sequence} IN (");
 	store_put_list(s, list, n);
-	store_putf(s, ") AND {published_at} <= '%s'", until);
+	store_put(s, ") AND {published_at} <= ");
+	store_put_text(s, until);
 	return store_exec(s, "prune", deleted, e);
 }
 

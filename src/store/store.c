@@ -172,7 +172,7 @@ put_template_word(struct store *s, const char *word, size_t len)
 		/* MySQL would round NOW(6) up, into the future. */
 		buf_str(&s->sql, s->whole_seconds ? "NOW()" : "NOW(6)");
 	} else if (is_word(word, len, "me")) {
-		buf_printf(&s->sql, "'%s'", s->id);
+		store_put_text(s, s->id);
 	} else if (is_word(word, len, "index")) {
 		if (s->index[0] != '\0')
 			store_put_index(s, "FORCE", s->index);

@@ -38,8 +38,9 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		    (unsigned long long)b[i].first);
 		store_put_fit(s, FIT_BLOCKED_KEY, b[i].key.data,
 		    b[i].key.len);
-		buf_printf(&s->sql, ", '%s', %llu, ", b[i].reason,
-		    (unsigned long long)b[i].head);
+		buf_str(&s->sql, ", ");
+		store_put_text(s, b[i].reason);
+		buf_printf(&s->sql, ", %llu, ", (unsigned long long)b[i].head);
 		store_put(s, "{now} FROM {partitions} AS p "
 		    "WHERE p.partition_key = ");
 		store_put_text(s, b[i].label);
@@ -131,7 +132,8 @@ put_parking(struct store *s, const struct parking *lanes, size_t n)
 		store_put(s, " WHEN {o.global_sequence} IN (");
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
 		store_parked_label(label, lanes[i].first);
-		buf_printf(&s->sql, ") THEN '%s'", label);
+		buf_str(&s->sql, ") THEN ");
+		store_put_text(s, label);
 	}
 	buf_str(&s->sql, " END");
 }

@@ -100,15 +100,18 @@ store_put_at_once(struct store *s)
 static void
 put_claimable(struct store *s, bool abandoned, const char *token)
 {
-	if (abandoned)
-		store_putf(s, " AND {o.claim_token} <> '%s' AND "
-		    "({o.available_at} <= NOW(6) OR "
-		    "LEFT({o.claim_token}, 16) IN ('%s'%s))", token,
-		    ident_nonce(s->id), s->dead.len > 0 ? s->dead.data : "");
-	else {
+	if (!abandoned) {
 		store_put(s, " AND {o.claim_token} IS NULL AND ");
 		store_put_is_due(s);
+		return;
 	}
+	store_put(s, " AND {o.claim_token} <> ");
+	store_put_text(s, token);
+	store_put(s, " AND ({o.available_at} <= NOW(6) OR "
+	    "LEFT({o.claim_token}, 16) IN (");
+	store_put_text(s, ident_nonce(s->id));
+	store_put_raw(s, s->dead.len > 0 ? s->dead.data : "");
+	store_put(s, "))");
 }
 
 void
@@ -152,8 +155,9 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 		put_in_doubt(s);
 	store_put(s, "{o.available_at} = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
-	store_putf(s, ", {o.claim_token} = '%s' "
-	    "WHERE {o.global_sequence} IN (", c->token);
+	store_put(s, ", {o.claim_token} = ");
+	store_put_text(s, c->token);
+	store_put(s, " WHERE {o.global_sequence} IN (");
 	store_put_list(s, c->set.sequences, c->set.n);
 	store_put(s, ") AND {o.published_at} IS NULL");
 	put_claimable(s, abandoned, c->token);
@@ -228,7 +232,8 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 	store_put_rows_and_events(s, "{primary}", "");
 	store_put(s, "{o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
-	store_putf(s, ") AND {o.claim_token} = '%s'", b->token);
+	store_put(s, ") AND {o.claim_token} = ");
+	store_put_text(s, b->token);
 	b->read_at = clock_us();
 	if ((rows = store_query(s, "fetch", e)) == NULL)
 		return -1;

@@ -432,7 +432,9 @@ store_fill_declared(struct store *s, const struct counts *c, struct err *e)
 		if (has_lease_label(v.leases, v.nleases, label))
 			continue;
 		store_put_comma(s);
-		buf_printf(&s->sql, "('%s')", label);
+		buf_str(&s->sql, "(");
+		store_put_text(s, label);
+		buf_str(&s->sql, ")");
 		missing++;
 	}
 	store_view_free(&v);

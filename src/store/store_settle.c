@@ -29,7 +29,8 @@ put_held(struct store *s, const struct batch *b, enum outcome outcome)
 	for (size_t i = 0; i < b->n; i++)
 		if (is_unwritten(&b->msgs[i], outcome))
 			store_put_item(s, b->msgs[i].sequence);
-	store_putf(s, ") AND {claim_token} = '%s'", b->token);
+	store_put(s, ") AND {claim_token} = ");
+	store_put_text(s, b->token);
 }
 
 static void
@@ -150,7 +151,9 @@ put_dead_row(struct store *s, const struct msg *m, const char *created_at)
 	store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
 	buf_str(q, ", ");
 	store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
-	buf_printf(q, ", %u, '%s', ", m->attempts + 1, m->reason);
+	buf_printf(q, ", %u, ", m->attempts + 1);
+	store_put_text(s, m->reason);
+	buf_str(q, ", ");
 	store_put_error(s, FIT_DEAD_ERROR, m->error);
 	buf_str(q, ", ");
 	store_put_text(s, created_at);
@@ -352,7 +355,8 @@ write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 	}
 	if (n == 0)
 		return 0;
-	store_putf(s, ") AND {claim_token} = '%s'", b->token);
+	store_put(s, ") AND {claim_token} = ");
+	store_put_text(s, b->token);
 	return store_exec(s, "in doubt", NULL, e);
 }
 

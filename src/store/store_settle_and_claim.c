@@ -9,31 +9,43 @@
 #include "store/store_impl.h"
 
 static void
+put_has_token(struct store *s, const struct batch *b)
+{
+	store_put(s, "{o.claim_token} = ");
+	store_put_text(s, b->token);
+}
+
+static void
 put_set(struct store *s, const struct batch *done, const char *token)
 {
 	store_put(s, "UPDATE {outbox} AS o {primary} SET "
 	    "{o.published_at} = IF(");
-	store_putf(s, "{o.claim_token} = '%s', ", done->token);
-	store_put(s, "{now}, NULL)");
+	put_has_token(s, done);
+	store_put(s, ", {now}, NULL)");
 	if (store_keeps_acks(s)) {
-		store_putf(s, ", {o.ack_sequence} = "
-		    "IF({o.claim_token} = '%s', ", done->token);
+		store_put(s, ", {o.ack_sequence} = IF(");
+		put_has_token(s, done);
+		store_put(s, ", ");
 		store_put_delivered_values(s, done, false);
 		store_put(s, ", {o.ack_sequence})");
 	}
 	if (store_keeps_hashes(s)) {
-		store_putf(s, ", {o.message_hash} = "
-		    "IF({o.claim_token} = '%s', ", done->token);
+		store_put(s, ", {o.message_hash} = IF(");
+		put_has_token(s, done);
+		store_put(s, ", ");
 		store_put_delivered_values(s, done, true);
 		store_put(s, ", {o.message_hash})");
 	}
-	store_putf(s, ", {o.available_at} = IF({o.claim_token} = '%s', "
-	    "{o.available_at}, ", done->token);
-	store_put(s, "{now}");
+	store_put(s, ", {o.available_at} = IF(");
+	put_has_token(s, done);
+	store_put(s, ", {o.available_at}, {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	/* Last, because assignments go from left to right. */
-	store_putf(s, "), {o.claim_token} = IF({o.claim_token} = '%s', "
-	    "NULL, '%s')", done->token, token);
+	store_put(s, "), {o.claim_token} = IF(");
+	put_has_token(s, done);
+	store_put(s, ", NULL, ");
+	store_put_text(s, token);
+	store_put(s, ")");
 }
 
 static void
@@ -44,9 +56,9 @@ put_rows_of_both(struct store *s, const struct batch *done,
 	for (size_t i = 0; i < done->n; i++)
 		store_put_item(s, done->msgs[i].sequence);
 	store_put_list(s, set->sequences, set->n);
-	store_putf(s, ") AND {o.published_at} IS NULL "
-	    "AND ({o.claim_token} = '%s' OR ({o.claim_token} IS NULL AND ",
-	    done->token);
+	store_put(s, ") AND {o.published_at} IS NULL AND (");
+	put_has_token(s, done);
+	store_put(s, " OR ({o.claim_token} IS NULL AND ");
 	store_put_is_due(s);
 	store_put_is_time(s);
 	store_put_leases_are_mine(s, set->ranges, set->nranges);

@@ -160,8 +160,9 @@ put_contents(struct store *s, const struct stream_identity *id)
 	if (id->suspicion != NULL) {
 		store_put(s, ", suspected_at = IF(suspicion IS NULL, {now}, "
 		    "suspected_at), suspicion = ");
-		store_putf(s, "IF(suspicion = '" STORE_LOST "', suspicion, "
-		    "'%s')", id->suspicion);
+		store_put(s, "IF(suspicion = '" STORE_LOST "', suspicion, ");
+		store_put_text(s, id->suspicion);
+		store_put(s, ")");
 	}
 	/* Before the gaps: values are assigned from left to right. */
 	buf_printf(&s->sql, ", gaps_since = IF(gaps <=> %llu, gaps_since, ",
@@ -290,9 +291,12 @@ store_put_delivered(struct store *s, const char *from, const char *until)
 {
 	store_put(s, s->index_by_time ? " FROM {outbox} {index}" :
 	    " FROM {outbox}");
-	store_putf(s, " WHERE {published_at} > '%s'", from);
-	if (until != NULL)
-		store_putf(s, " AND {published_at} <= '%s'", until);
+	store_put(s, " WHERE {published_at} > ");
+	store_put_text(s, from);
+	if (until != NULL) {
+		store_put(s, " AND {published_at} <= ");
+		store_put_text(s, until);
+	}
 }
 
 int
@@ -543,7 +547,8 @@ put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
 {
 	store_put(s, " WHERE {global_sequence} IN (");
 	store_put_list(s, sequences, n);
-	store_putf(s, ") AND {claim_token} = '%s'", b->token);
+	store_put(s, ") AND {claim_token} = ");
+	store_put_text(s, b->token);
 }
 
 /* A second earlier, because times may be cut to whole seconds. */

@@ -84,8 +84,9 @@ store_server_is_known(struct store *s, const char *stream,
 	store_put_text(s, stream);
 	buf_str(&s->sql, " AND database_server = ");
 	store_put_text(s, server->identity);
-	buf_printf(&s->sql, " AND ABS(TIMESTAMPDIFF(SECOND, database_started, "
-	    "'%s')) <= %d", server->started, START_ERROR_S);
+	buf_str(&s->sql, " AND ABS(TIMESTAMPDIFF(SECOND, database_started, ");
+	store_put_text(s, server->started);
+	buf_printf(&s->sql, ")) <= %d", START_ERROR_S);
 	return store_query_any(s, "server", known, e);
 }
 
@@ -98,8 +99,8 @@ store_tail_save(struct store *s, const char *stream,
 	if (server != NULL) {
 		buf_str(&s->sql, ", database_server = ");
 		store_put_text(s, server->identity);
-		buf_printf(&s->sql, ", database_started = '%s'",
-		    server->started);
+		buf_str(&s->sql, ", database_started = ");
+		store_put_text(s, server->started);
 		store_put(s, ", tail_at = {now}");
 	}
 	if (t->phantoms > 0) {

@@ -46,7 +46,7 @@ is "$(sed 's/`shop-out_\(enqueue\|put\)`/outbox_\1/g; s/`shop-out_claim`/outbox_
     s/`shop_blocked\([a-z_]*\)`/outbox_blocked_keys\1/g
     s/`shop_parts`/outbox_partitions/g; s/`shop_dead`/outbox_dead_letters/g
     s/`shop_streams`/outbox_streams/g; s/`shop_audit`/outbox_audit/g
-    s/`shop_registry`/outbox_registry/g' \
+    s/`shop_registry\([a-z_]*\)`/outbox_registry\1/g' \
     <<< "$OUT")" "$(cat "$srcdir/sql/schema.sql")" \
     'schema print: other names are the only difference'
 sed "s/shop_settings/$(printf '%60s' '' | tr ' ' s)/" "$DIR/shop.yml" \
@@ -197,6 +197,24 @@ else
 fi
 ctl -c "$OP" schema check
 is "$RC$OUT" 0 'schema upgrade replaces an older procedure'
+
+# What enqueuing makes SQL of: constraints, and rights of before.
+sql 'ALTER TABLE outbox_settings DROP CONSTRAINT outbox_settings_by;
+    ALTER TABLE outbox_registry DROP CONSTRAINT outbox_registry_names'
+ctl -c "$OP" schema check
+is "$(grep -c '^warn: outbox_.*: no constraint outbox_' <<< "$OUT")" 2 \
+    'constraints that are missing: warnings'
+ctl -c "$OP" schema upgrade
+ctl -c "$OP" schema check
+is "$RC$OUT" 0 'schema upgrade adds them'
+sql "GRANT INSERT, UPDATE ON outbox_settings TO 'outbox'@'localhost'"
+ctl schema check
+like "$OUT" '^warn: outbox_settings: .outbox.@.localhost. may write all of its columns: .*; remedy: REVOKE INSERT, UPDATE ON .app.\..outbox_settings. FROM .outbox' \
+    'the rights of before: a warning'
+sql "REVOKE INSERT, UPDATE ON outbox_settings FROM 'outbox'@'localhost'"
+client "$DIR/db" app < "$srcdir/sql/grants.sql"
+ctl schema check
+is "$RC$OUT" 0 'with grants.sql loaded again: nothing'
 
 # A transaction uses the table for six seconds, and a producer needs it.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'

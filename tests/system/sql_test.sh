@@ -31,6 +31,7 @@ as() {
 root() { as root "$@"; }
 producer() { as outbox_producer "$@"; }
 daemon() { as outbox "$@"; }
+operator() { as outbox_operator "$@"; }
 
 load() {
 	"$sandbox" sql "$dir/$kind" "$@" 2>&1
@@ -444,10 +445,24 @@ FOR UPDATE"
 	may daemon "UPDATE outbox_workers SET heartbeat_until = NOW(6)
 WHERE id = 'w'"
 	may daemon "DELETE FROM outbox_workers WHERE heartbeat_until < NOW(6)"
-	may daemon "UPDATE outbox_settings SET partition_count = 16"
+	may daemon "UPDATE outbox_settings SET updated_at = NOW(6),
+partition_count = 16, former_counts = NULL, counts_since = NOW(6),
+reconcile_watermark = 0"
 	may daemon "SELECT * FROM outbox_settings WHERE id = 1 FOR UPDATE"
-	may daemon "INSERT IGNORE INTO outbox_settings (schema_version,
+	may daemon "SELECT * FROM outbox_settings WHERE id = 1
+LOCK IN SHARE MODE"
+	may_not daemon "INSERT IGNORE INTO outbox_settings (schema_version,
 outbox_id) VALUES (1, '0')"
+	for column in partition_by types fan_out outbox_id schema_version id; do
+		may_not daemon "UPDATE outbox_settings SET $column = NULL"
+	done
+	may daemon "SELECT * FROM outbox_registry"
+	may_not daemon "UPDATE outbox_registry SET settings = 'x'"
+	may_not daemon "INSERT INTO outbox_registry (name, source, settings)
+VALUES ('a', 'b', 'c')"
+	may_not daemon "CALL outbox_enqueue('a', 1, 't', 1, NULL, NULL, 'x')"
+	may_not daemon "CREATE TABLE t (a INT)"
+	may_not daemon "SELECT * FROM secret"
 	may daemon "INSERT INTO outbox_dead_letters (global_sequence, reason)
 VALUES (0, 'message')"
 	may daemon "INSERT IGNORE INTO outbox_streams (name) VALUES ('EVENTS')"
@@ -485,13 +500,112 @@ VALUES (0, 'x')"
 	may_not producer "SELECT 1 FROM outbox_streams"
 	may producer "SELECT partition_count FROM outbox_settings
 WHERE id = 1"
-	may_not producer "UPDATE outbox_settings SET partition_count = 1"
+	may_not producer "SELECT outbox_id FROM outbox_settings"
+	for column in partition_count partition_by types; do
+		may_not producer "UPDATE outbox_settings SET $column = 1"
+	done
+	may_not producer "UPDATE outbox_registry SET settings = 'x'"
+	may_not producer "INSERT INTO outbox_registry (name, source, settings)
+VALUES ('a', 'b', 'c')"
+	may_not producer "INSERT INTO events (sequence, stream_id,
+stream_sequence, event_type, event_data) VALUES (99, 'a', 1, 't', 'x')"
+	may_not producer "SELECT * FROM outbox_audit"
+	may_not producer "CREATE TABLE t (a INT)"
 	may_not producer "UPDATE events SET event_type = 't'"
 	may_not producer "DELETE FROM events"
 	may_not producer "INSERT INTO outbox_dead_letters
 (global_sequence, reason) VALUES (0, 'x')"
 	has "producer may not: read what others sent" "$(producer \
 	    "SELECT event_data FROM events;")" "ERROR 1143"
+}
+
+test_operator_grants() {
+	root "CREATE USER 'outbox_operator'@'localhost';"
+	is 'operator.sql loads' "$(load app <"$top/sql/operator.sql")" ''
+	may operator "UPDATE outbox_settings SET partition_count = 16"
+	may operator "SELECT * FROM outbox_settings FOR UPDATE"
+	may operator "INSERT INTO outbox_audit (login, unix_user, command,
+arguments) VALUES ('l', 'u', 'c', 'a')"
+	may operator "DELETE FROM outbox_dead_letters"
+	may_not operator "UPDATE outbox_settings SET partition_by = 'x'"
+	may_not operator "UPDATE outbox_settings SET types = 'x'"
+	may_not operator "UPDATE outbox_registry SET settings = 'x'"
+	may_not operator "UPDATE outbox_audit SET command = 'x'"
+	may_not operator "DELETE FROM outbox_audit"
+	may_not operator "UPDATE events SET event_type = 't'"
+	may_not operator "DELETE FROM events"
+	may_not operator "CREATE TABLE t (a INT)"
+	may_not operator "SELECT * FROM secret"
+}
+
+# What others write into tables becomes SQL in outbox_put, with the rights of
+# whoever enqueues.  stolen SESSION: what a CALL reads of a table of its own.
+evil="stream_id\`) = 'x', 1, 1)), s.t INTO @outbox_hash, @stolen "
+evil="${evil}FROM events, secret AS s LIMIT 1 -- "
+stolen() {
+	producer "$1" "START TRANSACTION;" "$(call e)" "ROLLBACK;"
+	printf '%s\n' "$1" "START TRANSACTION;" "$(call e)" \
+	    "SELECT CONCAT('got ', @stolen); ROLLBACK;" |
+	    "$sandbox" sql "$dir/$kind" -u outbox_producer --force -N -B app \
+	    2>&1 | grep '^got'
+}
+
+by() { root "UPDATE outbox_settings SET partition_by = $1;"; }
+
+test_names() {
+	root "CREATE TABLE secret (t TEXT); INSERT INTO secret VALUES ('s');" \
+	    "GRANT SELECT ON secret TO 'outbox_producer'@'localhost';" \
+	    "GRANT SELECT (sequence, event_type) ON events TO
+	    'outbox_producer'@'localhost';"
+	for by in 'a`b' 'a b' 'a;b' '"' "''" '\n' '\0' 'ü'; do
+		like_constraint "partition_by, $by," "$(by "'$by'")"
+	done
+	like_constraint 'a name in the registry' "$(root "INSERT INTO
+	    outbox_registry (name, source, settings) VALUES ('a', 'b', '\`')")"
+	is 'a column and a path may be there' \
+	    "$(by "'a-b_\$C9'"; by "'\$.a-b.c'")" ''
+	root "ALTER TABLE outbox_settings DROP CONSTRAINT outbox_settings_by;"
+	by "'$(printf %s "$evil" | sed "s/'/''/g")'"
+	for session in "DO 0;" "SET SESSION sql_mode = 'ANSI_QUOTES';" \
+	    "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES';" \
+	    "SET NAMES gbk;" "SET @outbox_sql = 'x', @outbox_by = 'x';"; do
+		out=$(stolen "$session")
+		has "a name of SQL is a column that is not there: $session" \
+		    "$out" "ERROR 1143"
+		is "and reads nothing: $session" \
+		    "$(echo "$out" | grep '^got' | grep -v NULL)" ''
+	done
+	by "'event_type'"
+	for session in "DO 0;" "SET SESSION sql_mode = 'ANSI';" \
+	    "SET NAMES gbk;"; do
+		producer "$session" "START TRANSACTION;" "$(call e)" "COMMIT;"
+		is "a column is one in each session: $session" \
+		    "$(root "SELECT partition_key = CONCAT('p', LPAD(
+		    CRC32(event_type) MOD 16, 2, '0')) FROM outbox
+		    JOIN events ON sequence = global_sequence;")" 1
+		empty_tables
+	done
+	by NULL
+}
+
+# like_constraint NAME OUTPUT
+like_constraint() {
+	has "$1 is refused" "$(printf '%s\n' "$2" | tr 'A-Z' 'a-z')" constraint
+}
+
+# With the trigger a producer needs no right on the outbox, and takes no number.
+test_distrust() {
+	load app <"$top/sql/trigger.sql"
+	root "REVOKE INSERT (global_sequence, partition_key) ON outbox
+	    FROM 'outbox_producer'@'localhost';"
+	is 'with the trigger: outbox_enqueue without a right on the outbox' \
+	    "$(producer "START TRANSACTION;" "$(call a)" "COMMIT;"; rows)" a1:1
+	is 'and a plain event' "$(producer "$(event b)"; rows)" a1:1,b1:1
+	may_not producer "INSERT INTO outbox (global_sequence, partition_key)
+VALUES (99, 'p00')"
+	root "DROP TRIGGER outbox_after_event;"
+	load app <"$top/sql/grants.sql"
+	empty_tables
 }
 
 # A driver's time-out or an operator kills the statement: no handler of the
@@ -574,8 +688,11 @@ suite() {
 	test_numbering
 	test_replaying
 	test_data
+	test_names
 	test_daemon_grants
 	test_producer_grants
+	test_operator_grants
+	test_distrust
 }
 
 # with KIND: run the suite on it, or skip it when it is not installed

@@ -102,8 +102,10 @@ check_variables(struct doctor *d)
 
 	store_sql(d->ctl->store, "SHOW SESSION VARIABLES WHERE Variable_name "
 	    "IN ('log_bin'");
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		store_putf(d->ctl->store, ", '%s'", variables[i].name);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		store_put(d->ctl->store, ", ");
+		store_put_text(d->ctl->store, variables[i].name);
+	}
 	store_put(d->ctl->store, ")");
 	if ((rows = doctor_query(d, "server")) == NULL)
 		return;

@@ -108,6 +108,8 @@ struct schema_table {
 	size_t			 ncolumns;
 	struct schema_index	*indexes;
 	size_t			 nindexes;
+	struct buf		 checks;	/* wanted: "CONSTRAINT ... CHECK
+						   (...)", each with a line feed */
 };
 
 struct schema_model {
@@ -189,9 +191,14 @@ int	trigger_check(struct ctl *, struct schema_report *, struct err *);
  */
 int	fan_out_register(struct ctl *, struct err *);
 
-/* schema_rights.c: report rights of the daemon that the account lacks. */
+/*
+ * schema_rights.c: report rights of the daemon that the account lacks; and one
+ * that earlier versions gave it, and that it should not have.
+ */
 int	schema_check_rights(struct ctl *, const struct schema_model *live,
 	    struct schema_report *, struct err *);
+int	schema_spare_rights(struct ctl *, struct schema_report *,
+	    struct err *);
 
 /* The account that is logged in, quoted for GRANT; the caller frees. */
 char	*schema_account(struct ctl *, struct err *);

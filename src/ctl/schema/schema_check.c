@@ -53,13 +53,18 @@ check_engine(struct check *k, enum store_table t)
 		    k->live.tables[t].engine)->by_hand = true;
 }
 
-/* name points at the constraint's name, in backticks. */
+/* name points at the constraint's name, as the server quotes it. */
 static void
 find_foreign_key(struct check *k, const char *name)
 {
-	int	 n = (int)strcspn(name + 1, "`");
-	char	*change = xasprintf("DROP FOREIGN KEY `%.*s`", n, name + 1);
+	const char	*end = name + 1;
+	char		*change;
+	int		 n;
 
+	for (; *end != '\0' && (*end != '`' || end[1] == '`'); end++)
+		end += *end == '`';
+	n = (int)(end - name) - 1;
+	change = xasprintf("DROP FOREIGN KEY `%.*s`", n, name + 1);
 	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
 	    "each insert looks up and locks the event, and an event cannot be "
 	    "archived while its row is kept" }, change, "foreign key %.*s", n,
@@ -90,12 +95,58 @@ check_foreign_keys(struct check *k, struct err *e)
 	return 0;
 }
 
+/* Has the live table, as SHOW CREATE TABLE has it, this wanted constraint? */
+static void
+check_constraint(struct check *k, enum store_table t, const char *live,
+    const char *wanted)
+{
+	const char	*name = wanted + strlen("CONSTRAINT ");
+	char		*plain, *change;
+	int		 n;
+
+	name += *name == '`';
+	n = (int)strcspn(name, "` ");
+	plain = xasprintf("CONSTRAINT `%.*s` CHECK ", n, name);
+	if (strstr(live, plain) == NULL) {
+		change = xasprintf("ADD %s", wanted);
+		schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN,
+		    "rows may have values that enqueuing cannot work with" },
+		    change, "no constraint %.*s", n, name);
+		free(change);
+	}
+	free(plain);
+}
+
+/* Those of the two tables of which enqueuing makes SQL. */
+static int
+check_constraints(struct check *k, enum store_table t, struct err *e)
+{
+	struct db_rows	*rows;
+	char		*copy, *p, *wanted;
+
+	if (!schema_has(k, t) || k->wanted.tables[t].checks.len == 0)
+		return 0;
+	store_sql(k->ctl->store, "SHOW CREATE TABLE ");
+	store_put_name(k->ctl->store, schema_name(k, t));
+	rows = store_query(k->ctl->store, k->ctl->command->words, e);
+	if (rows == NULL)
+		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
+	p = copy = xstrdup(k->wanted.tables[t].checks.data);
+	while (db_next(rows) && (wanted = strsep(&p, "\n")) != NULL)
+		for (; wanted != NULL && *wanted != '\0';
+		    wanted = strsep(&p, "\n"))
+			check_constraint(k, t, db_text(rows, 1), wanted);
+	free(copy);
+	db_rows_free(rows);
+	return 0;
+}
+
 /* Judge the version that version_of() has read. */
 static void
 judge_version(struct check *k, const char *version, bool newer)
 {
 	const char	*name = schema_name(k, T_SETTINGS);
-	char		*sql;
+	char		*sql, *named;
 
 	if (version[0] == '\0') {
 		schema_find(k->report, T_SETTINGS, schema_cannot_run,
@@ -110,9 +161,11 @@ judge_version(struct check *k, const char *version, bool newer)
 		    store_schema_version)->by_hand = true;
 		return;
 	}
-	sql = xasprintf("UPDATE `%s` SET schema_version = %u WHERE id = 1 AND "
-	    "schema_version < %u", name, store_schema_version,
+	named = db_named(name);
+	sql = xasprintf("UPDATE %s SET schema_version = %u WHERE id = 1 AND "
+	    "schema_version < %u", named, store_schema_version,
 	    store_schema_version);
+	free(named);
 	if (strtoul(version, NULL, 10) < store_schema_version)
 		schema_find(k->report, T_SETTINGS, (struct schema_cost){
 		    SCHEMA_WARN, "daemons that are too old for these tables "
@@ -163,11 +216,13 @@ judge_procedure(struct check *k, const char *name, const char *comment)
 	unsigned long	 has = procedures_in(comment);
 	bool		 older = has > 0 && has < wanted;
 	struct schema_finding	*f;
-	char		*sql;
+	char		*sql, *named;
 
 	if (has == wanted)
 		return;
-	sql = xasprintf("DROP PROCEDURE `%s`", name);
+	named = db_named(name);
+	sql = xasprintf("DROP PROCEDURE %s", named);
+	free(named);
 	f = schema_find(k->report, T_OUTBOX, older && mariadb ?
 	    (struct schema_cost){ SCHEMA_WARN, "it enqueues by older rules; "
 	    "outboxctl schema upgrade replaces it" } :
@@ -188,18 +243,20 @@ judge_procedure(struct check *k, const char *name, const char *comment)
 static int
 check_procedure(struct check *k, struct err *e)
 {
+	size_t		 n = strlen(k->ctl->conf->outbox.tables.outbox);
 	struct db_rows	*rows;
 
 	store_sql(k->ctl->store, "SELECT routine_name, routine_comment "
 	    "FROM information_schema.routines WHERE routine_schema = "
-	    "DATABASE() AND routine_name = CONCAT(");
+	    "DATABASE() AND SUBSTRING(routine_name, ");
+	store_putf(k->ctl->store, "%zu) IN (%s) AND LEFT(routine_name, %zu) = ",
+	    n + 1, store_is_inline(k->ctl->store) ? "'_enqueue_message'" :
+	    "'_enqueue', '_put'", n);
 	store_put_text(k->ctl->store, k->ctl->conf->outbox.tables.outbox);
-	store_put(k->ctl->store, store_is_inline(k->ctl->store) ?
-	    ", '_enqueue_message')" : ", '_enqueue')");
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
 	if (rows == NULL)
 		return -1;
-	if (db_next(rows))
+	while (db_next(rows))
 		judge_procedure(k, db_text(rows, 0), db_text(rows, 1));
 	db_rows_free(rows);
 	return 0;
@@ -241,7 +298,10 @@ check_all(struct check *k, struct err *e)
 		if (schema_has(k, t))
 			check_table(k, t);
 	schema_copies(k);
-	if (schema_find_unstable(k, e) < 0 || check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
+	if (schema_find_unstable(k, e) < 0 ||
+	    check_constraints(k, T_SETTINGS, e) < 0 ||
+	    check_constraints(k, T_REGISTRY, e) < 0 ||
+	    check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;
 	if (schema_has(k, schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS :
@@ -250,7 +310,8 @@ check_all(struct check *k, struct err *e)
 	if (fan_out_check(k, e) < 0)
 		return -1;
 	schema_spare_indexes(k);
-	return schema_check_rights(k->ctl, &k->live, k->report, e);
+	return schema_spare_rights(k->ctl, k->report, e) < 0 ? -1 :
+	    schema_check_rights(k->ctl, &k->live, k->report, e);
 }
 
 int

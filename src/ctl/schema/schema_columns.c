@@ -60,7 +60,7 @@ quoted(const struct check *k, enum store_table t, const char *name)
 	bool	ours = strcmp(store_column_word(k->ctl->store, t, name),
 		    name) == 0;
 
-	return ours ? xstrdup(name) : xasprintf("`%s`", name);
+	return ours ? xstrdup(name) : db_named(name);
 }
 
 /* The cost of a missing column. */

@@ -30,11 +30,16 @@ put_type(const struct schema_column *c, struct buf *to)
 static char *
 add_order(const struct check *k)
 {
+	struct buf	sql = { 0 };
+
+	buf_str(&sql, "");
 	if (schema_column_of(&k->live.tables[T_OUTBOX], OWN_ORDER) != NULL)
-		return xstrdup("");
-	return xasprintf("ALTER TABLE `%s` ADD COLUMN `" OWN_ORDER "` BIGINT "
-	    "UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE",
-	    schema_name(k, T_OUTBOX));
+		return sql.data;
+	buf_str(&sql, "ALTER TABLE ");
+	db_name(&sql, schema_name(k, T_OUTBOX));
+	buf_str(&sql, " ADD COLUMN `" OWN_ORDER "` BIGINT UNSIGNED NOT NULL "
+	    "AUTO_INCREMENT UNIQUE");
+	return sql.data;
 }
 
 /* The order is that of another column, which is added. */
@@ -63,16 +68,19 @@ find_never_due(struct check *k, const struct schema_column *wanted,
     const struct schema_column *c)
 {
 	const char	*table = schema_name(k, T_OUTBOX);
+	char		*outbox = db_named(table), *at = db_named(c->name);
 	char		*sql;
 
-	sql = xasprintf("UPDATE `%s` SET `%s` = CURRENT_TIMESTAMP WHERE `%s` "
-	    "IS NULL; ALTER TABLE `%s` MODIFY `%s` %s", table, c->name,
-	    c->name, table, c->name, wanted->definition);
+	sql = xasprintf("UPDATE %s SET %s = CURRENT_TIMESTAMP WHERE %s "
+	    "IS NULL; ALTER TABLE %s MODIFY %s %s", outbox, at, at, outbox, at,
+	    wanted->definition);
 	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
 	    "rows with NULL there are never sent" }, sql,
 	    "%s: %s is %s NULL, not %s", table, c->name, c->type,
 	    wanted->definition)->by_hand = true;
 	free(sql);
+	free(at);
+	free(outbox);
 }
 
 static bool

@@ -44,6 +44,34 @@ put_inline_columns(struct buf *to)
 	buf_str(to, ")");
 }
 
+/* Columns of the events and the outbox, as the tables call them. */
+static void
+put_mapped_columns(const struct conf *conf, const char *text, struct buf *to)
+{
+	bool	mapped = conf->outbox.columns.n > 0 &&
+		    (strstr(text, " ON events") != NULL ||
+		    strstr(text, " ON outbox\n") != NULL ||
+		    strstr(text, " ON outbox ") != NULL);
+	bool	inside = false;
+	char	*word;
+	size_t	n;
+
+	for (; *text != '\0'; text += n) {
+		n = strcspn(text, "(), \n");
+		word = xstrndup(text, n);
+		if (inside && mapped && strcmp(conf_column(conf, word),
+		    word) != 0)
+			db_name(to, conf_column(conf, word));
+		else
+			buf_str(to, word);
+		free(word);
+		text += n;
+		inside = *text == '(' || (inside && *text != ')');
+		n = *text != '\0';
+		buf_add(to, text, n);
+	}
+}
+
 /* The statement up to the account, of which the first n bytes are left. */
 static int
 put_rights(const struct conf *conf, const char *sql, size_t n, struct buf *to,
@@ -60,7 +88,7 @@ put_rights(const struct conf *conf, const char *sql, size_t n, struct buf *to,
 		put_inline_columns(&whole);
 		buf_str(&whole, at + strlen(pointer_columns));
 	} else
-		buf_str(&whole, text);
+		put_mapped_columns(conf, text, &whole);
 	rc = schema_put_text(conf, whole.data, to, e);
 	buf_free(&whole);
 	free(text);

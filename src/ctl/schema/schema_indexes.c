@@ -63,12 +63,14 @@ schema_claim_index(struct check *k)
 	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
 	const struct schema_index	*x = claim_index(k, wanted);
 	struct schema_finding		*f;
-	char				*change, list[256];
+	char				*change, *name, list[256];
 
 	if (x == NULL || !schema_has(k, T_OUTBOX) || has_other_order(k) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
-	change = xasprintf("ADD KEY `%s` (%s)", x->name, x->columns);
+	name = db_named(x->name);
+	change = xasprintf("ADD KEY %s (%s)", name, x->columns);
+	free(name);
 	f = schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
 	    "every claim sorts the backlog" }, change,
 	    "no index (%s)", comma_space(x->columns, list));
@@ -115,7 +117,7 @@ schema_indexes(struct check *k, enum store_table t)
 	for (size_t i = 0; i < wanted->nindexes; i++) {
 		const struct schema_index	*x = &wanted->indexes[i];
 		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
-		char	*change;
+		char	*change, *name;
 
 		/* Its column is added with an index. */
 		if (primary && schema_column_of(&k->live.tables[t],
@@ -124,9 +126,11 @@ schema_indexes(struct check *k, enum store_table t)
 		if (store_is_claim_index(k->ctl->store, x->columns) ||
 		    is_served(&k->live.tables[t], x))
 			continue;
+		name = db_named(x->name);
 		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
-		    x->columns) : xasprintf("ADD %sKEY `%s` (%s)",
-		    x->unique ? "UNIQUE " : "", x->name, x->columns);
+		    x->columns) : xasprintf("ADD %sKEY %s (%s)",
+		    x->unique ? "UNIQUE " : "", name, x->columns);
+		free(name);
 		schema_alter(k, t, primary ? no_primary : x->unique ?
 		    no_unique : no_index, change, "no %s (%s)", primary ?
 		    "primary key" : x->unique ? "unique index" : "index",
@@ -183,8 +187,9 @@ find_spare(struct check *k, const struct schema_index *x)
 		buf_str(&cost, "; drop it if no other program reads by it");
 	buf_str(&sql, "");
 	if (drop) {
-		buf_printf(&sql, "ALTER TABLE `%s` DROP KEY ",
-		    schema_name(k, T_OUTBOX));
+		buf_str(&sql, "ALTER TABLE ");
+		db_name(&sql, schema_name(k, T_OUTBOX));
+		buf_str(&sql, " DROP KEY ");
 		db_name(&sql, x->name);
 	}
 	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,

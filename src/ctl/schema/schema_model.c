@@ -135,8 +135,9 @@ parse_table(struct schema_table *t, const char *sql)
 		size_t	 n = item_length(++p);
 		char	*item = schema_squeeze(p, n);
 
-		if (strncmp(item, "CONSTRAINT ", 11) != 0 &&
-		    (strstr(item, "KEY ") == NULL || !parse_index(t, item)))
+		if (strncmp(item, "CONSTRAINT ", 11) == 0)
+			buf_printf(&t->checks, "%s\n", item);
+		else if ((strstr(item, "KEY ") == NULL || !parse_index(t, item)))
 			parse_column(t, item, collation + 8);
 		free(item);
 		p += n;
@@ -316,6 +317,7 @@ free_table(struct schema_table *t)
 		free(t->indexes[i].name);
 		free(t->indexes[i].columns);
 	}
+	buf_free(&t->checks);
 	free(t->create);
 	free(t->engine);
 	free(t->columns);

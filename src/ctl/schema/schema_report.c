@@ -61,8 +61,9 @@ schema_alter(struct check *k, enum store_table t, struct schema_cost cost,
     const char *change, const char *what, ...)
 {
 	struct schema_finding	*f;
-	char			*sql = xasprintf("ALTER TABLE `%s` %s",
-				    schema_name(k, t), change);
+	char			*name = db_named(schema_name(k, t));
+	char			*sql = xasprintf("ALTER TABLE %s %s", name,
+				    change);
 	char			 line[512];
 	va_list			 ap;
 
@@ -72,6 +73,7 @@ schema_alter(struct check *k, enum store_table t, struct schema_cost cost,
 	f = schema_find(k->report, t, cost, sql, "%s: %s", schema_name(k, t),
 	    line);
 	free(sql);
+	free(name);
 	return f;
 }
 

@@ -51,22 +51,35 @@ parse_grant(const struct ctl *c, const char *sql, struct grant *g)
 	return true;
 }
 
-/* Append a statement: the first % becomes the table, the second the column. */
+/*
+ * Each column of "a, b" as a name, and the text behind it.  Of a table that is
+ * not there no column is known: a name that is none shows the right, too.
+ */
 static void
-put_names(struct store *s, const char *text, const char *table,
-    const char *column)
+put_columns(struct store *s, const char *list, const char *behind)
 {
-	char	word[2] = "";
+	char	*copy = xstrdup(list), *p = copy, *name;
 
-	for (; *text != '\0'; text++) {
-		word[0] = *text;
-		if (*text != '%') {
-			store_put_raw(s, word);
-			continue;
-		}
-		store_put_name(s, table);
-		table = column;
+	for (bool first = true; (name = strsep(&p, ", ")) != NULL; ) {
+		if (*name == '\0' && *list != '\0')
+			continue;	/* the blank after a comma */
+		store_put_raw(s, first ? "" : ", ");
+		store_put_name(s, name);
+		store_put_raw(s, behind);
+		first = false;
 	}
+	free(copy);
+}
+
+static void
+put_insert(struct store *s, const char *columns)
+{
+	store_put(s, " (");
+	put_columns(s, columns, "");
+	store_put(s, ") VALUES (");
+	for (const char *p = columns; p != NULL; p = strchr(p + 1, ','))
+		store_put(s, p == columns ? "DEFAULT" : ", DEFAULT");
+	store_put(s, ")");
 }
 
 /* Append a statement that needs the right; column: any of the table's. */
@@ -75,23 +88,28 @@ put_statement(struct store *s, const char *right, const char *table,
     const char *column)
 {
 	const char	*open = strchr(right, '(');
-	struct buf	 name = { 0 };
+	char		*list = open == NULL ? xstrdup(column) :
+			    xstrndup(open + 1, strcspn(open + 1, ")"));
 
-	if (open != NULL)
-		buf_add(&name, open + 1, strcspn(open + 1, ")"));
-	buf_str(&name, open == NULL ? column : "");
-	store_sql(s, "EXPLAIN ");
-	if (strncmp(right, "SELECT", 6) == 0)
-		put_names(s, "SELECT * FROM %", table, NULL);
-	else if (strncmp(right, "INSERT", 6) == 0)
-		put_names(s, "INSERT INTO % (%) VALUES (DEFAULT)", table,
-		    name.data);
-	else if (strncmp(right, "UPDATE", 6) == 0)
-		put_names(s, "UPDATE % SET % = DEFAULT WHERE FALSE", table,
-		    name.data);
-	else
-		put_names(s, "DELETE FROM % WHERE FALSE", table, NULL);
-	buf_free(&name);
+	if (strncmp(right, "SELECT", 6) == 0) {
+		store_sql(s, "EXPLAIN SELECT * FROM ");
+		store_put_name(s, table);
+	} else if (strncmp(right, "INSERT", 6) == 0) {
+		store_sql(s, "EXPLAIN INSERT INTO ");
+		store_put_name(s, table);
+		put_insert(s, list);
+	} else if (strncmp(right, "UPDATE", 6) == 0) {
+		store_sql(s, "EXPLAIN UPDATE ");
+		store_put_name(s, table);
+		store_put(s, " SET ");
+		put_columns(s, list, " = DEFAULT");
+		store_put(s, " WHERE FALSE");
+	} else {
+		store_sql(s, "EXPLAIN DELETE FROM ");
+		store_put_name(s, table);
+		store_put(s, " WHERE FALSE");
+	}
+	free(list);
 }
 
 /* 1: denied; 0: not denied; -1: see err. */
@@ -111,6 +129,15 @@ is_denied(struct ctl *c, const char *right, enum store_table t,
 	return rows == NULL && store_fault(c->store) != DB_WRONG ? -1 : 0;
 }
 
+/* The first of "UPDATE (a, b), DELETE" */
+static size_t
+right_length(const char *p)
+{
+	size_t	n = strcspn(p, ",(");
+
+	return p[n] != '(' ? n : n + strcspn(p + n, ")") + 1;
+}
+
 /* List the denied rights: "INSERT, DELETE". */
 static int
 find_denied(struct ctl *c, const struct grant *g,
@@ -121,8 +148,8 @@ find_denied(struct ctl *c, const struct grant *g,
 	int		 rc = 0;
 
 	for (const char *p = g->rights; rc >= 0 && *p != '\0'; ) {
-		size_t	 n = strcspn(p, ",");
-		char	*right = xstrndup(p, n);
+		size_t	 n = right_length(p);
+		char	*right = schema_squeeze(p, n);
 
 		rc = is_denied(c, right, g->table, column, e);
 		if (rc > 0)
@@ -207,6 +234,21 @@ find_grant(struct ctl *c, const struct grant *g, const char *who,
 	f->unused = spare != NULL && !spare->used(c->conf);
 }
 
+/* "GRANT INSERT ON `app`.`outbox` TO 'outbox'@'localhost'" */
+static char *
+put_grant(const struct ctl *c, const char *verb, const char *rights,
+    const char *table, const char *word, const char *who)
+{
+	struct buf	sql = { 0 };
+
+	buf_printf(&sql, "%s %s ON ", verb, rights);
+	db_name(&sql, c->conf->mysql.database);
+	buf_str(&sql, ".");
+	db_name(&sql, table);
+	buf_printf(&sql, " %s %s", word, who);
+	return sql.data;
+}
+
 static int
 check_grant(struct ctl *c, const struct grant *g, const char *who,
     const struct schema_model *live, struct schema_report *report,
@@ -219,8 +261,7 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 
 	rc = find_denied(c, g, &live->tables[g->table], &denied, e);
 	if (rc == 0 && denied.len > 0) {
-		sql = xasprintf("GRANT %s ON `%s`.`%s` TO %s", denied.data,
-		    c->conf->mysql.database, name, who);
+		sql = put_grant(c, "GRANT", denied.data, name, "TO", who);
 		if (live->tables[g->table].engine == NULL)
 			add_to_missing(report, g->table, sql);
 		else
@@ -229,6 +270,40 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 	}
 	buf_free(&denied);
 	return rc;
+}
+
+/*
+ * Before, grants.sql gave the daemon all of the settings.  Its account could
+ * then choose of which columns outbox_put makes SQL, and which types it takes.
+ */
+int
+schema_spare_rights(struct ctl *c, struct schema_report *report,
+    struct err *e)
+{
+	const char	*name = store_table_name(c->store, T_SETTINGS);
+	char		*who = schema_account(c, e), *sql;
+	bool		 all = false;
+
+	if (who == NULL)
+		return -1;
+	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
+	    "AND table_name = ");
+	store_put_text(c->store, name);
+	store_put(c->store, " AND grantee = ");
+	store_put_text(c->store, who);
+	if (store_query_any(c->store, c->command->words, &all, e) == 0 && all) {
+		sql = put_grant(c, "REVOKE", "INSERT, UPDATE", name, "FROM",
+		    who);
+		schema_find(report, T_SETTINGS, (struct schema_cost){
+		    SCHEMA_WARN, "enqueuing depends on them; then load "
+		    "grants.sql, which names the columns that the daemon "
+		    "writes" }, sql, "%s: %s may write all of its columns",
+		    name, who)->by_hand = true;
+		free(sql);
+	}
+	free(who);
+	return 0;
 }
 
 int

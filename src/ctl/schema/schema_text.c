@@ -80,7 +80,7 @@ put_column_word(const struct conf *conf, struct buf *to, const char *word,
 	if (strcmp(name, ours) == 0)
 		buf_str(to, ours);
 	else
-		buf_printf(to, "`%s`", name);
+		db_name(to, name);
 	free(ours);
 }
 
@@ -96,6 +96,7 @@ put_schema_word(const struct conf *conf, struct buf *to, const char *word,
 {
 	const struct conf_key	*k = NULL;
 	const char		*name;
+	char			*whole;
 	size_t			 cut;
 
 	if (conf->outbox.mode == MODE_INLINE && word[len] != '.')
@@ -112,7 +113,9 @@ put_schema_word(const struct conf *conf, struct buf *to, const char *word,
 		return err_set(e, "%s: %s%.*s would be longer than %d "
 		    "characters", k->name, name, (int)(len - cut), word + cut,
 		    NAME_MAX_SQL);
-	buf_printf(to, "`%s%.*s`", name, (int)(len - cut), word + cut);
+	whole = xasprintf("%s%.*s", name, (int)(len - cut), word + cut);
+	db_name(to, whole);
+	free(whole);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ event_table(const struct check *k)
 static char *
 without_on_update(const struct schema_column *c, bool starts_now)
 {
-	char	digits[8] = "", type[16];
+	char	digits[8] = "", type[16], *name = db_named(c->name), *change;
 	size_t	n = 0;
 
 	for (; n < sizeof(type) - 1 && c->type[n] != '\0'; n++)
@@ -45,11 +45,12 @@ without_on_update(const struct schema_column *c, bool starts_now)
 	type[n] = '\0';
 	if (c->length > 0)
 		snprintf(digits, sizeof(digits), "(%u)", (unsigned)c->length);
-	return starts_now ? xasprintf("MODIFY `%s` %s%s %sNULL DEFAULT "
-	    "CURRENT_TIMESTAMP%s", c->name, type, digits,
+	change = starts_now ? xasprintf("MODIFY %s %s%s %sNULL DEFAULT "
+	    "CURRENT_TIMESTAMP%s", name, type, digits,
 	    c->nullable ? "" : "NOT ", digits) :
-	    xasprintf("MODIFY `%s` %s%s NULL DEFAULT NULL", c->name, type,
-	    digits);
+	    xasprintf("MODIFY %s %s%s NULL DEFAULT NULL", name, type, digits);
+	free(name);
+	return change;
 }
 
 static void
