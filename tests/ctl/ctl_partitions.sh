@@ -279,7 +279,7 @@ for words in 'partitions pause' 'partitions resume' 'messages retry' \
     'messages discard' 'keys release'; do
 	# shellcheck disable=SC2086
 	ctl -c "$OP" $words --yes --
-	is "$RC $(grep -cE 'give [A-Z.]+.* or --all|is missing' <<< "$OUT$ERR")" \
+	is "$RC $(grep -cE 'give either [A-Z.]+.* or --all|is missing' <<< "$OUT$ERR")" \
 	    '2 1' "$words: an empty list is never all"
 done
 is "$(paused)" ,p02,p19 'and nothing was done'

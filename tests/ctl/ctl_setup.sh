@@ -107,7 +107,8 @@ for file in relay operator; do
 	    "the server keeps the password of $file nowhere in clear"
 done
 check 'though it keeps statements' grep -q 'CREATE USER' "$DIR/db/general.log"
-is "$(stat -c %a "$DIR/relay.password")" 640 'the password is not for all'
+is "$(stat -c %a "$DIR/relay.password")" 400 \
+    "the password is for the daemon's user, not for its group"
 is "$(sed -e 's/shop	/app	/' -e 's/: SHOP/: "NONE"/' \
     -e "s|user: outbox_operator, password_file: \"$DIR/operator.password\"|user: \"\", password_file: \"\"|" \
     "$CONF")" "$(cat "$DIR/before")" 'only the values in the configuration changed'

@@ -567,8 +567,8 @@ covers publish.routes publish.unmatched
 
 # tests/system/run_http.sh and run_http_tls.sh have a case for each of these.
 covers http.endpoint http.path http.concurrency http.signing_keys \
-    http.headers http.metadata_headers http.token_file http.token_env http.follow_redirects \
-    http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
+    http.headers http.metadata_headers http.allow_clear http.token_file \
+    http.token_env http.follow_redirects http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
     http.tls.key
 
 covers nats.core

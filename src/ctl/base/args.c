@@ -297,9 +297,9 @@ refuse_nothing(const struct command *c, struct err *e)
 	bool	filters = is_word_among(c->options, "key") &&
 		    !is_word_among(c->options, "group");
 
-	return err_set(e, "give %.*s%s or --all", (int)strcspn(c->rest + 1,
-	    "]"), c->rest + 1, filters ? ", --key, --type, --partition, "
-	    "--since" : "");
+	return err_set(e, "give either %.*s%s or --all",
+	    (int)strcspn(c->rest + 1, "]"), c->rest + 1,
+	    filters ? ", --key, --type, --partition, --since" : "");
 }
 
 static int

@@ -72,7 +72,10 @@ setup_is_remote(const struct ctl *c)
 	return !conf_is_loopback(account_host(c));
 }
 
-/* conf: readable by the daemon's group as well; NULL: by its owner alone. */
+/*
+ * conf: for the daemon's user; NULL: for us.  Never for its group, which may read
+ * scoreboard and log.
+ */
 static int
 write_password(const struct conf *conf, const char *path,
     const char *password, struct err *e)
@@ -87,8 +90,8 @@ write_password(const struct conf *conf, const char *path,
 	ok = dprintf(fd, "%s\n", password) > 0;
 	if (ok && conf != NULL && geteuid() == 0 && conf->master.user[0] != '\0') {
 		pw = getpwnam(conf->master.user);
-		ok = pw != NULL && fchown(fd, 0, pw->pw_gid) == 0 &&
-		    fchmod(fd, 0640) == 0;
+		ok = pw != NULL && fchown(fd, pw->pw_uid, pw->pw_gid) == 0 &&
+		    fchmod(fd, 0400) == 0;
 		if (pw == NULL)
 			errno = ENOENT;
 	}
