@@ -44,7 +44,7 @@ speaks_for_its_type(struct flight *f, size_t i)
 	const struct msg	*m = &f->b->msgs[i];
 
 	/* Its destination is silent, whatever the type. */
-	if (f->alone[i] || relay_to(f, i)->closed)
+	if (f->alone[i] || (relay_to(f, i)->closed && !relay_has_streams(f, i)))
 		return false;
 	/* It was not sent, because it has no destination now. */
 	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||

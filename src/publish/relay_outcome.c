@@ -605,6 +605,22 @@ note_silent_broker(struct flight *f, size_t i, const char *text)
 }
 
 /*
+ * One of several destinations gave no answer, and took nothing in this batch,
+ * which goes on without it.  Of several streams another may answer: the types
+ * are to blame.
+ */
+static void
+note_silent_line(struct flight *f, size_t i, bool blamed, const char *text)
+{
+	if (f->route[i]->driver != DRIVER_NATS)
+		return;
+	if (!relay_has_streams(f, i))
+		note_silent_broker(f, i, text);
+	else if (!blamed)
+		relay_to(f, i)->closed = true;
+}
+
+/*
  * Each further message without an answer would be in doubt, too: if no message
  * was acknowledged, the batch ends, or goes on without this destination.
  */
@@ -618,8 +634,8 @@ note_silence(struct flight *f, size_t i, const char *text)
 	relay_refuse(f, i, CLASS_TIMEOUT, text);
 	f->res->silent = f->res->silent || (!blamed && !several);
 	f->closed = f->closed || (nothing && !blamed && !several);
-	if (several && nothing && f->route[i]->driver == DRIVER_NATS)
-		note_silent_broker(f, i, text);
+	if (several && nothing)
+		note_silent_line(f, i, blamed, text);
 }
 
 /* A server says only by a complaint that it forbids a subject. */

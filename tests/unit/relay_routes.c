@@ -269,6 +269,22 @@ START_TEST(silent_broker_waits_for_itself)
 }
 END_TEST
 
+/* Of several streams one is silent: its type is to blame, not the broker. */
+START_TEST(silent_stream_is_not_the_broker)
+{
+	relay.form.stream = "";
+	script("abc", "ssA");
+	types("xxw");
+	publish_as("FFD");
+	ck_assert(!relay.reach[DRIVER_NATS].silent);
+	ck_assert(is_refused("x") && !is_refused("t"));
+	next_script("abc", "sAA");
+	types("xtw");
+	publish_as("FDD");
+	ck_assert(is_refused("x") && !is_refused("t"));
+}
+END_TEST
+
 /* The broker answers in order, also beside others. */
 START_TEST(overtaken_beside_others_waits_for_no_time_out)
 {
@@ -313,6 +329,7 @@ add_routes(TCase *tc)
 	tcase_add_test(tc, refusal_without_a_name_is_the_broker_s);
 	tcase_add_test(tc, who_does_not_read_stops_only_itself);
 	tcase_add_test(tc, silent_broker_waits_for_itself);
+	tcase_add_test(tc, silent_stream_is_not_the_broker);
 	tcase_add_test(tc, overtaken_beside_others_waits_for_no_time_out);
 	tcase_add_test(tc, each_has_its_own_capacity);
 	tcase_add_test(tc, stream_that_went_back_does_not_stop_others);
