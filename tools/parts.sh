@@ -210,7 +210,17 @@ part_store() { long store; }
 part_faults() { long faults; }
 part_workers() { long workers; }
 part_database() { long database; }
-part_broker() { long broker; }
+part_broker() {
+	local test tests=()
+	long broker
+	# Beside a destination that nothing goes to, all is as without it.
+	for test in relay routes streams in_doubt stream_audit metadata; do
+		tests+=("tests/system/run_$test.sh")
+	done
+	OUTBOX_IDLE_ROUTE=yes OUTBOX_CHECK=full \
+	    OUTBOX_HUNG=$((1200 * slow / 10)) \
+	    with_pool suite 'broker, with an idle route' "$build" "${tests[@]}"
+}
 part_cluster() { long cluster; }
 part_monitor() { long monitor; }
 part_ctl() { long ctl; }

@@ -420,6 +420,9 @@ void		 conf_counts(const struct conf *, struct counts *);
 /* True if publish.driver is this one, or that of a route. */
 bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 
+/* True if some messages go elsewhere than to NATS. */
+bool		 conf_goes_elsewhere(const struct conf *);
+
 /*
  * nats.stream, which takes all messages that go to NATS, and in which they can
  * be looked up by their sequences; "": there is none, or NATS is not used.

@@ -160,6 +160,16 @@ conf_uses_driver(const struct conf *c, enum conf_driver driver)
 	return c->publish.driver == (int)driver;
 }
 
+bool
+conf_goes_elsewhere(const struct conf *c)
+{
+	for (int i = 0; i < CONF_DRIVERS; i++)
+		if (i != DRIVER_NATS &&
+		    conf_uses_driver(c, (enum conf_driver)i))
+			return true;
+	return false;
+}
+
 const char *
 conf_stream(const struct conf *c)
 {

@@ -763,7 +763,8 @@ int	store_acked(struct store *, struct store_period *, bool all, size_t max,
 
 /*
  * Read the latest or the oldest max rows delivered after since, older ones
- * first; those without a stream sequence are left out.
+ * first; those without a stream sequence are left out.  If all of these max are
+ * such, max of the 5,000 nearest that have one.
  */
 int	store_some_acked(struct store *, const char *since, bool latest,
 	    size_t max, struct acked_list *, struct err *);

@@ -8,6 +8,9 @@
 
 #include "store/store_impl.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <bsd/string.h>
 
 #include "util/log.h"
@@ -21,6 +24,9 @@
 
 /* Delivered rows among which a message of before a doubt is looked for. */
 #define BEFORE	100
+
+/* Rows to read where none of the nearest ones went to the stream. */
+#define FAR	5000
 
 /* Seconds to keep a row that no check will ever ask for. */
 #define UNCHECKED_S	(24 * 60 * 60)
@@ -377,34 +383,59 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 	return store_query_any(s, "delivered", is, e);
 }
 
-/* Those of the delivered rows that store_put_delivered() names. */
+/*
+ * Reads n of the delivered rows that store_put_delivered() names, and keeps max
+ * of those with a sequence.  *all: there were no more than n.
+ */
 static int
-read_some_acked(struct store *s, const char *from, const char *until,
-    bool latest, size_t max, struct acked_list *l, struct err *e)
+read_some_acked(struct store *s, const struct store_period *p, bool latest,
+    size_t n, size_t max, struct acked_list *l, bool *all, struct err *e)
 {
 	size_t	known = 0;
 
 	store_sql(s, "SELECT {global_sequence}, {ack_sequence}, {replay_no}, "
 	    "{message_hash} FROM (SELECT {published_at}, ");
 	put_acked(s);
-	store_put_delivered(s, from, until);
+	store_put_delivered(s, p->from, p->until);
 	store_putf(s, " ORDER BY {published_at} %s LIMIT %zu) AS t "
 	    "ORDER BY {published_at}, {ack_sequence} DESC",
-	    latest ? "DESC" : "ASC", max);
+	    latest ? "DESC" : "ASC", n);
 	if (read_acked(s, l, e) < 0)
 		return -1;
+	*all = l->n < n;
 	for (size_t i = 0; i < l->n; i++)
 		if (l->rows[i].ack != 0)
 			l->rows[known++] = l->rows[i];
-	l->n = known;
+	l->n = known < max ? known : max;
+	if (latest)
+		memmove(l->rows, l->rows + known - l->n,
+		    l->n * sizeof(*l->rows));
 	return 0;
+}
+
+/* All of them may have gone to another destination: look farther then. */
+static int
+find_some_acked(struct store *s, const struct store_period *p, bool latest,
+    size_t max, struct acked_list *l, struct err *e)
+{
+	bool	all;
+
+	if (read_some_acked(s, p, latest, max, max, l, &all, e) < 0)
+		return -1;
+	if (l->n > 0 || all)
+		return 0;
+	free(l->rows);
+	return read_some_acked(s, p, latest, FAR, max, l, &all, e);
 }
 
 int
 store_some_acked(struct store *s, const char *since, bool latest, size_t max,
     struct acked_list *l, struct err *e)
 {
-	return read_some_acked(s, since, NULL, latest, max, l, e);
+	struct store_period	p = { .until = NULL };
+
+	strlcpy(p.from, since, sizeof(p.from));
+	return find_some_acked(s, &p, latest, max, l, e);
 }
 
 void
@@ -567,10 +598,11 @@ int
 store_acked_before(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct acked_list *l, struct err *e)
 {
-	char	from[STORE_TIME];
+	char			from[STORE_TIME];
+	struct store_period	p = { STORE_EVER, from };
 
 	return in_doubt_from(s, b, sequences, n, from, e) < 0 ? -1 :
-	    read_some_acked(s, STORE_EVER, from, true, BEFORE, l, e);
+	    find_some_acked(s, &p, true, BEFORE, l, e);
 }
 
 int

@@ -18,6 +18,7 @@
 #define WAIT_MAX_MS		1000
 #define VOID_MS			1000	/* look for workers that died */
 #define LEAVE_MS		5000	/* to write back the last outcomes */
+#define AUDIT_FIRST_MS		1000	/* after a connect, before all else */
 
 static bool
 can_ask_db(const struct worker *w)
@@ -115,6 +116,28 @@ can_publish(const struct worker *w)
 	    pub_any_open(w->relay.pubs) && clock_ms() >= w->route.try_at;
 }
 
+static bool
+is_broker_open(const struct worker *w)
+{
+	const struct pub	*p = relay_broker(&w->relay);
+
+	return p != NULL && pub_is_open(p);
+}
+
+/*
+ * Most audits take a moment after a connect: the others wait for them, or each
+ * start would refuse what is for the stream.
+ */
+static bool
+waits_for_audit(const struct worker *w)
+{
+	int64_t	since = later(w->db.opened_at,
+		    w->lines[DRIVER_NATS].opened_at);
+
+	return is_broker_open(w) && w->audit.failures == 0 &&
+	    (w->a->once || clock_ms() - since < AUDIT_FIRST_MS);
+}
+
 /*
  * Nothing goes to a stream that has to be audited first.  With several
  * destinations the relay sees to that, and the others go on.
@@ -125,15 +148,7 @@ may_tick(struct worker *w)
 	bool	ready = stream_audit_is_ready(&w->audit);
 
 	w->relay.unaudited = !ready;
-	return ready || w->relay.routes.several;
-}
-
-static bool
-is_broker_open(const struct worker *w)
-{
-	const struct pub	*p = relay_broker(&w->relay);
-
-	return p != NULL && pub_is_open(p);
+	return ready || (w->relay.routes.several && !waits_for_audit(w));
 }
 
 /* Do the steps that are due; each needs those before it. */
@@ -170,8 +185,8 @@ next_work(const struct worker *w)
 
 	if (!is_broker_open(w))
 		return w->poll.at;
-	return stream_audit_is_ready(r) || w->relay.routes.several ?
-	    sooner(audit, w->poll.at) : audit;
+	return stream_audit_is_ready(r) || (w->relay.routes.several &&
+	    !waits_for_audit(w)) ? sooner(audit, w->poll.at) : audit;
 }
 
 static int64_t

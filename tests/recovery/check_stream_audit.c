@@ -184,6 +184,16 @@ deliver(uint64_t first, uint64_t last, const char *label, unsigned age_s)
 }
 
 void
+deliver_elsewhere(uint64_t first, uint64_t last, unsigned age_s)
+{
+	sql("INSERT INTO outbox (global_sequence, partition_key, published_at) "
+	    "WITH RECURSIVE r AS (SELECT %llu AS n UNION ALL SELECT n + 1 "
+	    "FROM r WHERE n < %llu) SELECT n, 'p00', "
+	    "NOW(6) - INTERVAL %u SECOND FROM r", (unsigned long long)first,
+	    (unsigned long long)last, age_s);
+}
+
+void
 know(const char *servers, unsigned age_s)
 {
 	sql("REPLACE INTO outbox_streams (name, created, prefix, servers, "

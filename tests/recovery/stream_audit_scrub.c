@@ -130,8 +130,10 @@ START_TEST(removed_messages_are_told)
 {
 	new_scrub();
 	checked_history();
+	deliver_elsewhere(101, 300, 3600);
 	whole_round();
 	ck_sql("0 NULL NULL", HOLES);
+	ck_has_not(logged(), "acknowledged messages");
 	lose(3, 4, true);
 	lose(7, 7, true);
 	check_again();

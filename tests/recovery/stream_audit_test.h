@@ -52,6 +52,9 @@ void	again_with(const char *nats);
 void	deliver(uint64_t first, uint64_t last, const char *label,
 	    unsigned age_s);
 
+/* Rows that went to another destination. */
+void	deliver_elsewhere(uint64_t first, uint64_t last, unsigned age_s);
+
 /* The stream was checked for this server so many seconds ago. */
 void	know(const char *servers, unsigned age_s);
 

@@ -25,9 +25,11 @@ said() { tail -n "+$((MARK + 1))" "$LOG" | grep -E " warn | error "; }
 has_said() { said | grep -Eq "$1"; }
 
 # The error classes of the workers that are paused, as outboxctl shows them.
+# Beside another destination none is: the types are refused.
 classes() {
-	"$OUTBOXCTL" -c "$CONF" --json status | jq -r '[.this_host.workers[]
-	    .paused | select(. != null) | .class] | unique | join(" ")'
+	"$OUTBOXCTL" -c "$CONF" --json status | jq -r '[.this_host
+	    | .workers[].paused, .refused[] | select(. != null) | .class]
+	    | unique | join(" ")'
 }
 has_class() { classes | grep -Eqx "$1"; }
 
@@ -62,7 +64,7 @@ mark
 produce --events 50 --keys 50
 wait_for 10 is_pending 40
 is "$(pending)" 40 'a full stream takes 10 messages'
-paused 'a full stream' 'paused.*maximum messages exceeded' full
+paused 'a full stream' '(paused|refused).*maximum messages exceeded' full
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600 --max-msgs 1000000
 resumes 'a full stream'
@@ -71,7 +73,7 @@ resumes 'a full stream'
 server relay-pw ', permissions: {publish: {deny: "events.>"}}'
 reload
 produce --events 50 --keys 50
-paused 'no permission' 'paused.*(ermissions Violation|no answer)' \
+paused 'no permission' '(paused|refused).*(ermissions Violation|no answer)' \
     'permission( timeout)?'
 server relay-pw ''
 reload
@@ -91,7 +93,7 @@ server another-pw ''
 sed -i 's/^jetstream: enabled/jetstream: disabled/' "$NATS_CONF"
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 produce --events 50 --keys 50
-paused 'JetStream off' 'paused|JetStream|no answer'
+paused 'JetStream off' 'paused|refused|JetStream|no answer'
 "$SANDBOX" kill "$DIR/nats" >/dev/null
 server another-pw ''
 "$SANDBOX" restart "$DIR/nats" >/dev/null
@@ -100,8 +102,8 @@ resumes 'JetStream off'
 # The stream is gone, and is made anew.
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --delete
 produce --events 50 --keys 50
-paused 'a stream that is gone' 'paused.*(no stream takes|cannot be used)' \
-    no_stream
+paused 'a stream that is gone' \
+    '(paused|refused).*(no stream takes|cannot be used)' no_stream
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 resumes 'a stream that is gone'

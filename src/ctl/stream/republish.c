@@ -54,7 +54,10 @@ find_lost(struct republish *x, struct stream_audit_rows *w, bool dry,
 	char			until[STORE_TIME];
 	struct store_period	all = { THE_BEGINNING, until };
 
-	*w = (struct stream_audit_rows){ .all = true, .absent = true,
+	/* A row without a sequence may be of another destination, or never
+	   recorded: it is sent again only if there is no other. */
+	*w = (struct stream_audit_rows){
+	    .all = !conf_goes_elsewhere(x->ctl->conf), .absent = true,
 	    .dry = dry };
 	if (store_now(x->ctl->store, until, e) < 0)
 		return -1;
