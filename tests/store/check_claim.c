@@ -117,6 +117,8 @@ START_TEST(lost_column_is_learnt)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_assert_uint_eq(done.delivered, 1);
 	ck_assert(!store_learnt_wrong(st));
+	sql("ALTER TABLE outbox ADD COLUMN message_hash BIGINT UNSIGNED NULL");
+	ck_ok(store_learn(st, &e));
 }
 END_TEST
 

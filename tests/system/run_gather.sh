@@ -68,12 +68,17 @@ shows_standbys() { [ "$("$OUTBOXCTL" -c "$CONF" status |
 within 5 'outboxctl status shows that the others stand by' shows_standbys
 
 # Of an idle fleet only one looks for rows.  Each reads leases, too.
+# Now and then an audit of the stream sends 20 at once: then once more.
 nap 3
-before=$(server_status Questions)
-nap 5
-after=$(server_status Questions)
-is $(((after - before) / 5 < 12)) 1 "an idle fleet sends few statements: \
-$(((after - before) / 5)) a second"
+is_idle() {
+	local before
+	before=$(server_status Questions)
+	nap 5
+	RATE=$((($(server_status Questions) - before) / 5))
+	[ "$RATE" -lt 12 ]
+}
+is_idle || is_idle || is_idle
+ok $? "an idle fleet sends few statements: $RATE a second"
 
 # One at a time, and never late: nobody has to be told.
 slowest=0
