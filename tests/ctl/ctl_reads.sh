@@ -91,7 +91,7 @@ read_by schema print			# reads no table
 ASKING=$READ
 
 FEW=4000
-bound 7000 status
+bound 7500 status
 bound $FEW workers
 bound 7000 partitions list
 bound $FEW messages list

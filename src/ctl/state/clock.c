@@ -10,10 +10,7 @@
 #include "store/store_sql.h"
 
 /* The waiting rows that are looked at, the first ones. */
-#define ROWS_MAX	1000
-
-/* Clocks of a cluster's nodes differ by less. */
-#define AHEAD		"NOW(6) + INTERVAL 5 SECOND"
+#define ROWS_MAX	200
 
 /*
  * Rows that are made later than now and put off since, that are claimed for
@@ -33,36 +30,25 @@ put_ahead(struct ctl *c)
 	store_put(s, store_stamps_rows(s) ? "{o.created_at}" : "NULL");
 	store_putf(s, " AS made, {o.claim_token} AS token, {o.attempts} AS "
 	    "tried FROM {outbox} AS o {index} WHERE {o.published_at} IS NULL "
-	    "LIMIT %d) AS r WHERE r.waits AND (r.made > " AHEAD " OR "
-	    "(r.token IS NOT NULL AND r.upto > " AHEAD " + INTERVAL 1000 * "
-	    "IF(CONVERT(r.token USING utf8mb4) REGEXP ", ROWS_MAX);
+	    "LIMIT %d) AS r WHERE r.waits AND (r.made > " STATE_AHEAD " OR "
+	    "(r.token IS NOT NULL AND r.upto > " STATE_AHEAD " + INTERVAL "
+	    "1000 * IF(CONVERT(r.token USING utf8mb4) REGEXP ", ROWS_MAX);
 	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
 	store_putf(s, "SUBSTRING_INDEX(r.token, '-', -1), %lld) MICROSECOND) "
-	    "OR (r.token IS NULL AND r.tried > 0 AND r.upto > " AHEAD,
+	    "OR (r.token IS NULL AND r.tried > 0 AND r.upto > " STATE_AHEAD,
 	    (long long)c->conf->worker.claim_ttl);
 	store_put_interval(s, 2 * c->conf->retry.max_backoff);
 	store_put(s, "))");
 }
 
-static int
-count_leases(struct ctl *c, uint64_t *n, struct err *e)
-{
-	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE "
-	    "lease_owner <> '" STORE_PAUSED "' AND lease_until > NOW(6) AND "
-	    "updated_at > " AHEAD);
-	return store_query_number(c->store, "clock", n, e);
-}
-
 int
-state_put_clock(struct ctl *c, json_t *state, struct err *e)
+state_put_clock(struct ctl *c, json_t *state, json_int_t leases,
+    struct err *e)
 {
 	struct db_rows	*rows;
-	uint64_t	 leases;
 
 	if (store_index(c->store) != INDEX_BY_TIME)
 		return json_object_set_new(state, "clock", json_null());
-	if (count_leases(c, &leases, e) < 0)
-		return -1;
 	put_ahead(c);
 	if ((rows = store_query(c->store, "clock", e)) == NULL)
 		return -1;
@@ -71,7 +57,7 @@ state_put_clock(struct ctl *c, json_t *state, struct err *e)
 	    "rows", (json_int_t)db_u64(rows, 0),
 	    "first", (json_int_t)db_u64(rows, 1),
 	    "ahead_ms", (json_int_t)db_u64(rows, 2),
-	    "leases", (json_int_t)leases));
+	    "leases", leases));
 	db_rows_free(rows);
 	return 0;
 }

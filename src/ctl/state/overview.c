@@ -123,7 +123,7 @@ put_partitions(struct ctl *c, json_t *state, struct err *e)
 			    state_partitions(c, 0, e);
 	const json_t	*oldest = NULL;
 	json_t		*sums, *p;
-	json_int_t	 labels = 0;
+	json_int_t	 labels = 0, ahead = 0;
 	size_t		 i;
 
 	if (list == NULL)
@@ -136,6 +136,7 @@ put_partitions(struct ctl *c, json_t *state, struct err *e)
 		sum_up_partitions(sums, p);
 		labels += member_text(p, "partition")[0] != '\0' &&
 		    !json_is_true(json_object_get(p, "obsolete"));
+		ahead += json_is_true(json_object_get(p, "ahead"));
 		oldest = older(oldest, p);
 	}
 	json_object_set_new(sums, "missing",
@@ -143,7 +144,7 @@ put_partitions(struct ctl *c, json_t *state, struct err *e)
 	json_object_set_new(state, "partitions", sums);
 	put_oldest(state, oldest);
 	json_decref(list);
-	return 0;
+	return state_put_clock(c, state, ahead, e);
 }
 
 static int
@@ -365,9 +366,8 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
 		put_schema, state_put_missing, put_workers, put_partitions,
-		put_backlog, state_put_clock, put_blocked_keys,
-		put_dead_letters, put_streams, state_put_counts,
-		state_put_rights, state_put_outboxes,
+		put_backlog, put_blocked_keys, put_dead_letters, put_streams,
+		state_put_counts, state_put_rights, state_put_outboxes,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

@@ -18,7 +18,7 @@
 static const struct rows_column columns[] = {
 	{ "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
 	{ "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
-	{ "epoch", ROWS_NUMBER },
+	{ "epoch", ROWS_NUMBER }, { "ahead", ROWS_BOOL },
 };
 
 /* Results for n labels of the array, beginning at from. */
@@ -261,7 +261,9 @@ leases(struct ctl *c, struct err *e)
 	    "WHEN lease_owner IS NULL OR lease_until IS NULL THEN 'free' "
 	    "WHEN lease_until > NOW(6) THEN 'owned' ELSE 'expired' END, "
 	    "lease_owner, TIMESTAMPDIFF(MICROSECOND, NOW(6), lease_until) "
-	    "DIV 1000, lease_epoch FROM {partitions} "
+	    "DIV 1000, lease_epoch, COALESCE(lease_owner <> '" STORE_PAUSED "' "
+	    "AND lease_until > NOW(6) AND updated_at > " STATE_AHEAD ", 0) "
+	    "FROM {partitions} "
 	    "ORDER BY CAST(partition_key AS BINARY)");
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return NULL;

@@ -19,6 +19,9 @@
 /* Rows of the table of dead letters that are looked at, marks included. */
 #define STATE_DEAD	100000
 
+/* Later was written before the clock was put back: cluster nodes differ less. */
+#define STATE_AHEAD	"NOW(6) + INTERVAL 5 SECOND"
+
 /*
  * overview.c: everything, and "problems", the list of health.h:
  *
@@ -61,9 +64,9 @@ json_t	*state_workers(struct ctl *, struct err *);
 
 /*
  * partitions.c: an object per lease, sorted bytewise by label, with its oldest
- * waiting row.  At most count rows of all labels are counted; beyond that
- * "waiting" is an estimate and "exact" is false.  With 0 "waiting" is a
- * boolean.
+ * waiting row.  "ahead": it was renewed before the clock was put back.  At most
+ * count rows of all labels are counted; beyond that "waiting" is an estimate and
+ * "exact" is false.  With 0 "waiting" is a boolean.
  */
 json_t	*state_partitions(struct ctl *, uint64_t count, struct err *);
 

@@ -19,10 +19,11 @@ int	 state_put_counts(struct ctl *, json_t *state, struct err *);
 int	 state_put_outboxes(struct ctl *, json_t *state, struct err *);
 
 /*
- * clock.c: put "clock": rows and leases with moments that lie ahead because the
- * clock of the database was put back; null if that is not known.
+ * clock.c: put "clock": rows, and these leases, with moments that lie ahead
+ * because the clock of the database was put back; null if that is not known.
  */
-int	 state_put_clock(struct ctl *, json_t *state, struct err *);
+int	 state_put_clock(struct ctl *, json_t *state, json_int_t leases,
+	    struct err *);
 
 /* missing.c: put "missing", {"table", "cost"} for each table that is gone. */
 int	 state_put_missing(struct ctl *, json_t *state, struct err *);
