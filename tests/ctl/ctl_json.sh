@@ -68,7 +68,8 @@ declare -A good=(
 	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
 	[messages show]=$A [messages retry]=$A [messages discard]=$B
 	[messages resolve]="--sent $F" [messages replay]=$C [dead groups]='' [dead list]='' [dead show]=$D [dead retry]=$D
-	[dead purge]=$E [keys blocked]='' [keys release]=h
+	[dead purge]=$E [dead bury]=--all [keys blocked]='' [keys release]=h
+	[keys bury]=--all [keys retry]=--all
 	[stream info]='' [stream add]='--dry-run --duplicate-window 10m'
 	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''
 	[stream republish]=--dry-run [stream forget]='' [phantoms forget]=''

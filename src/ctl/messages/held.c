@@ -64,9 +64,11 @@ change_held(struct ctl *c, const uint64_t *list, size_t n,
     const struct bulk_change *how, const char *what, struct err *e)
 {
 	uint64_t	changed = n;
-	bool		may;
+	bool		may = true;
 
-	if (how == &message_retry_change)
+	if (n == 0)		/* no question, then */
+		;
+	else if (how == &message_retry_change)
 		may = ctl_confirm(c, n, "message", what);
 	else if (impact_confirm_loss(c, list, n, false, what, &may, e) < 0)
 		return ctl_fail(c, e);
