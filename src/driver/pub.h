@@ -86,6 +86,8 @@ struct pub_ops {
 	bool		 can_ask;	/* state and get_stored work */
 	bool		 names_streams;	/* several streams may take messages:
 					   answers name theirs */
+	size_t		 max_headers;	/* bytes on the wire; 0: no limit.  Of
+					   the protocol: nobody can change it */
 
 	void		(*free)(void *);
 

@@ -235,6 +235,7 @@ static const struct pub_ops ops = {
 	.in_order = true,
 	.can_ask = true,
 	.names_streams = true,
+	.max_headers = 65535,		/* code 10097: in each stream */
 	.free = bus_free,
 	.open = bus_open,
 	.close = bus_close,

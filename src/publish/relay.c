@@ -151,14 +151,29 @@ refuse_unsent(struct flight *f, size_t i, enum error_class class,
 	return true;
 }
 
+static bool
+has_long_headers(const struct envelope *v, const struct pub *p, struct err *e)
+{
+	size_t	size = v->size - v->payload.len;
+
+	if (p->ops->max_headers == 0 || size <= p->ops->max_headers)
+		return false;
+	err_set(e, "header size exceeds maximum: %zu bytes are more than the "
+	    "%zu that any %s takes", size, p->ops->max_headers, p->ops->peer);
+	return true;
+}
+
 static enum pub_sent
 hand_over(struct flight *f, size_t i, struct err *e)
 {
 	struct relay		*r = f->r;
 	struct flight_line	*line = relay_line(f, i);
-	enum pub_sent		 sent = line->pub->ops->send(line->pub->arg,
-				    &r->envelope, (uint32_t)i, e);
+	enum pub_sent		 sent;
 
+	if (has_long_headers(&r->envelope, line->pub, e))
+		return PUB_REFUSED;
+	sent = line->pub->ops->send(line->pub->arg, &r->envelope, (uint32_t)i,
+	    e);
 	line->lost = line->lost || sent == PUB_LOST;
 	if (sent == PUB_SENT) {
 		relay_goes_out(f, i);

@@ -115,19 +115,33 @@ is_own_size(const struct trial *t, const struct accused *a, int64_t now,
 	return false;
 }
 
+/*
+ * Its destination has taken one, of any type, since the try before: what it
+ * took long ago tells nothing of an endpoint that is away now.
+ */
 static bool
-is_own(const struct trial *t, const struct accused *a, bool between,
-    int64_t now, int64_t blame_after)
+is_own_address(const struct trial *t, const struct accused *a,
+    const struct accused *before, int64_t now, int64_t blame_after)
+{
+	return t->routes[a->destination].taken_at >= before->sent_at &&
+	    a->times >= LONG_TIMES && now - a->first >= blame_after &&
+	    count_others(t, a, now, blame_after) == 0;
+}
+
+/* before: what was known until this refusal */
+static bool
+is_own(const struct trial *t, const struct accused *a,
+    const struct accused *before, int64_t now, int64_t blame_after)
 {
 	switch (a->kind) {
 	case TRIAL_SIZE:
 		return is_own_size(t, a, now, blame_after);
 	case TRIAL_ADDRESS:
-		return a->taken_at > a->first && a->times >= LONG_TIMES &&
-		    now - a->first >= blame_after &&
-		    count_others(t, a, now, blame_after) == 0;
+		return is_own_address(t, a, before, now, blame_after);
 	default:
-		return is_own_content(t, a, between, now, blame_after);
+		/* By a batch before this one, so that it was sent after it. */
+		return is_own_content(t, a, before->times > 0 &&
+		    before->taken_at > before->last, now, blame_after);
 	}
 }
 
@@ -135,18 +149,17 @@ enum trial_say
 trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 {
 	struct accused	*a = find_accused(t, c->sequence);
-	bool		 between;
+	struct accused	 before;
 
 	if (a == NULL && (a = add_accused(t, c, now)) == NULL)
 		return TRIAL_ALL;
-	/* By a batch before this one, so that it was sent afterwards. */
-	between = a->times > 0 && a->taken_at > a->last;
+	before = *a;
 	a->kind = c->kind;
 	a->size = c->size;
 	a->last = now;
 	a->sent_at = c->sent_at;
 	a->times++;
-	if (is_own(t, a, between, now, c->blame_after))
+	if (is_own(t, a, &before, now, c->blame_after))
 		return TRIAL_OWN;
 	if (count_others(t, a, now, c->blame_after) > 0)
 		return TRIAL_ALL;

@@ -90,8 +90,8 @@ enum trial_say {
  *	closed to all; or for blame_after, if few others of its group were
  *	refused and its route takes others;
  *   a size: if for blame_after none of its group, as long or longer, was taken;
- *   an address: if for blame_after it alone was refused, and others of its
- *	group were taken.
+ *   an address: if for blame_after it alone of its group was refused, and its
+ *	destination took others, of any type, since the try before.
  */
 enum trial_say	trial_refused(struct trial *, const struct trial_case *,
 		    int64_t now);

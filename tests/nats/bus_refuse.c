@@ -223,6 +223,41 @@ START_TEST(too_big_is_refused_here)
 }
 END_TEST
 
+/* With headers of so many bytes, by its metadata. */
+static void
+write_wide(uint64_t sequence, size_t size)
+{
+	static char		json[70000] = "{\"a\":\"";
+	struct envelope_form	form = { .subject = "events.t",
+				    .id_prefix = "abc", .stream = "" };
+	struct msg		m = { .sequence = sequence };
+	size_t			start = strlen("{\"a\":\""), n = 1;
+
+	m.key = m.type = m.partition = bytes("t");
+	memset(json + start, 'x', sizeof(json) - start);
+	for (int i = 0; i < 2; i++) {
+		memcpy(json + start + n, "\"}", 2);
+		m.metadata = (struct bytes){ json, start + n + 2 };
+		ck_assert_msg(envelope_fill(&letter, &form, &m, &e) == 0,
+		    "%s", e.text);
+		memset(json + start, 'x', n + 2);
+		n += size - (letter.size - letter.payload.len);
+	}
+	ck_assert_uint_eq(letter.size - letter.payload.len, size);
+}
+
+/* The header block of a message to a stream, to the byte. */
+START_TEST(limit_of_headers_is_known)
+{
+	write_wide(1, bus.ops->max_headers);
+	ck_assert_int_eq(send_letter(0), PUB_SENT);
+	ck_stored(0, 1);
+	write_wide(2, bus.ops->max_headers + 1);
+	ck_assert_int_eq(send_letter(1), PUB_SENT);
+	ck_answer(1, VERDICT_MESSAGE, "header size");
+}
+END_TEST
+
 /* Somebody who is no stream listens on the subject. */
 static const struct {
 	const char	*body;		/* NULL: says nothing */
@@ -508,6 +543,7 @@ add_refusals(Suite *s)
 	tcase_add_test(tc, other_stream_is_refused);
 	tcase_add_test(tc, other_stream_is_noticed);
 	tcase_add_test(tc, too_big_is_refused_here);
+	tcase_add_test(tc, limit_of_headers_is_known);
 	tcase_add_loop_test(tc, somebody_else_answers, 0, NROWS(others));
 	tcase_add_test(tc, junk_in_the_inbox_is_dropped);
 	tcase_add_loop_test(tc, answer_is_read, 0, NROWS(acks));

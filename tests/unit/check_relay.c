@@ -469,6 +469,7 @@ fake_keep(void *arg)
 struct pub_ops	fake_ops = {
 	.in_order = true,
 	.names_streams = true,
+	.max_headers = 4500,
 	.can_ask = true,
 	.get_stored = fake_get_stored,
 	.open = fake_open,
@@ -519,6 +520,18 @@ relay_teardown(void)
 	conf_free(conf);
 }
 
+/* A member of so many bytes is one header. */
+static struct bytes
+wide_metadata(void)
+{
+	static char	json[4700];
+
+	memset(json, 'x', sizeof(json));
+	memcpy(json, "{\"a\":\"", 6);
+	memcpy(json + sizeof(json) - 2, "\"}", 2);
+	return (struct bytes){ json, sizeof(json) };
+}
+
 void
 script(const char *keys, const char *acts)
 {
@@ -536,6 +549,8 @@ script(const char *keys, const char *acts)
 			msgs[i].payload = (struct bytes){ NULL, 6000 };
 		if (acts[i] == 'l')
 			msgs[i].metadata = (struct bytes){ "", 6000 };
+		if (acts[i] == 'h')
+			msgs[i].metadata = wide_metadata();
 		if (acts[i] == 'm')
 			msgs[i].metadata = (struct bytes){ NULL, 1048577 };
 	}

@@ -36,6 +36,7 @@ static const struct {
 	  " the server's max_payload of 5000" },
 	{ "aab", "lAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
 	  " the server's max_payload of 5000" },
+	{ "aab", "hAA", "XDD", .sent = "21", .why = "header size exceeds" },
 	{ "aab", "mAA", "XDD", .sent = "21", .why = "metadata of 1048577 bytes"
 	  " is longer than 1048576" },
 	{ "aaaa", "RReb", "XXXX", .sent = "" },

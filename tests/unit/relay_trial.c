@@ -59,12 +59,23 @@ static const struct {
 	{ { { 0, 'm', '2', 'a' }, { 300, 'b', '+', 0 }, { 301, 'm', '2', 'a' },
 	    { 601, 'm', '2', 'a' }, { 899, 'm', '2', 'a' },
 	    { 900, 'm', '2', 'o' } } },
-	/* An address, only if others of its type are taken. */
+	/* An address, if it alone is refused while its route takes others. */
 	{ { { 0, 'm', '3', 'a' }, { 1, 'm', '3', 'A' }, { 2, 'm', '3', 'A' },
-	    { 3, 'X', '+', 0 }, { 700, 'm', '3', 'A' } } },
-	{ { { 0, 'm', '3', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '3', 'a' },
-	    { 3, 'm', '3', 'a' }, { 599, 'm', '3', 'a' },
+	    { 598, 'm', '3', 'A' }, { 599, 'X', '+', 0 },
 	    { 600, 'm', '3', 'o' } } },
+	{ { { 0, 'm', '3', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '3', 'a' },
+	    { 3, 'm', '3', 'a' }, { 598, 'm', '3', 'a' },
+	    { 599, 'x', '+', 0 }, { 600, 'm', '3', 'o' } } },
+	/* Not if the route has closed, or takes nothing. */
+	{ { { 0, 'm', '3', 'a' }, { 1, 'X', '+', 0 }, { 2, 'm', '3', 'A' },
+	    { 3, 'N', '3', 'a' }, { 599, 'm', '3', 'A' },
+	    { 600, 'm', '3', 'A' }, { 700, 'm', '3', 'A' } } },
+	{ { { 0, 'm', '3', 'a' }, { 1, 'm', '3', 'A' }, { 2, 'm', '3', 'A' },
+	    { 600, 'm', '3', 'A' }, { 6000, 'm', '3', 'A' } } },
+	/* Nor if others of its type are refused, too. */
+	{ { { 0, 'm', '3', 'a' }, { 1, 'n', '3', 'A' }, { 2, 'm', '3', 'A' },
+	    { 598, 'n', '3', 'A' }, { 598, 'm', '3', 'A' },
+	    { 599, 'X', '+', 0 }, { 600, 'm', '3', 'A' } } },
 	/* It was taken, and is a new one then. */
 	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '+', 0 },
 	    { 3, 'm', '1', 'a' } } },
@@ -166,6 +177,41 @@ START_TEST(message_at_fault_is_dead_soon)
 }
 END_TEST
 
+/*
+ * Alone of its type it has an end, by any answer, and its key goes on; by one
+ * that may be about the destination only if that takes others.
+ */
+static const struct {
+	const char	*acts, *types;
+	int		 from, to;	/* s; 0: never */
+} alone[] = {
+	{ "M", "x", 5, 20 }, { "MA", "xy", 5, 20 }, { "MA", "xx", 1, 20 },
+	{ "B", "x", 600, 660 }, { "BA", "xy", 600, 660 },
+	{ "CA", "xy", 600, 660 }, { "CA", "xx", 600, 660 },
+	{ "C", "x", 0, 0 }, { "CC", "xy", 0, 0 },
+};
+
+START_TEST(message_alone_has_an_end)
+{
+	int64_t	start = now_ms, s = 0;
+
+	do {
+		next_script(alone[_i].acts[1] == '\0' ? "a" : "ab",
+		    alone[_i].acts);
+		types(alone[_i].types);
+		publish();
+		s = (now_ms - start) / 1000;
+		now_ms += 1000;
+	} while (msgs[0].outcome != OUT_DEAD && s < 2000);
+	ck_assert_int_eq(msgs[0].outcome == OUT_DEAD, alone[_i].to != 0);
+	if (alone[_i].to == 0)
+		return;
+	ck_assert_int_ge(s, alone[_i].from);
+	ck_assert_int_le(s, alone[_i].to);
+	ck_assert_str_eq(msgs[0].reason, "message");
+}
+END_TEST
+
 /* All are refused for seconds, by any answer: nobody is dead. */
 static const char	refusals[] = "MBC";
 
@@ -249,6 +295,7 @@ add_trials(TCase *tc)
 	tcase_add_test(tc, flood_accuses_nobody);
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
+	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));
 	tcase_add_loop_test(tc, refusal_of_all_kills_nobody, 0,
 	    sizeof(refusals) - 1);
 	tcase_add_test(tc, failing_route_kills_nobody);
