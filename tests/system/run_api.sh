@@ -263,13 +263,13 @@ names '^since: "--limit" is '
 answers 400 get /api/dead '/api/dead?group=x'
 names '^group: "x" is no group of /api/dead/groups$'
 acts 400 retry '{}'
-names '^give sequences, key, type, partition, since or all$'
+names '^give either sequences, key, type, partition, since or all$'
 acts 400 dead-retry '{"group": "0123456789abcdef", "sequences": [1]}'
 names '^a filter needs all$'
 acts 400 pause '{}'
-names '^give labels or all$'
+names '^give either labels or all$'
 acts 400 resume '{}'
-names '^give labels or all$'
+names '^give either labels or all$'
 # A list that is empty, or is none, is never all, whatever is beside it.
 for action in pause/labels resume/labels release/keys retry/sequences \
     discard/sequences replay/sequences dead-retry/sequences \

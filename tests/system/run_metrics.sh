@@ -332,7 +332,7 @@ stop_master "$MASTER"
 
 start_receiver
 order '/e/once 1 500' '/e/never 0 500'
-WAKE='' GATHER=true write_all http_conf
+WAKE='' MAX_BACKOFF=1 GATHER=true write_all http_conf
 start_fleet
 gets 'outbox_worker_processes\{state="running"\}' = 1
 gets 'outbox_worker_processes\{state="standby"\}' = 1
