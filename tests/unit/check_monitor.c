@@ -189,16 +189,22 @@ change_script(const char *script)
 	write_file(in_dir("conf").text, script, strlen(script));
 }
 
+void
+free_questions(struct questions *t)
+{
+	for (struct question *q = t->list; q != NULL; q = q->next) {
+		q->waiting = 0;
+		q->asked = q->done = true;
+	}
+	questions_turn(t, INT64_MAX);
+	json_decref(t->state.document);
+}
+
 static void
 end_questions(void)
 {
 	questions_stop(&asked);
-	for (struct question *q = asked.list; q != NULL; q = q->next) {
-		q->waiting = 0;
-		q->asked = q->done = true;
-	}
-	questions_turn(&asked, INT64_MAX);
-	json_decref(asked.state.document);
+	free_questions(&asked);
 	dir_remove();
 }
 

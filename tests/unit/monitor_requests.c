@@ -42,6 +42,7 @@ end_server(void)
 {
 	MHD_stop_daemon(m.http);
 	ck_assert_uint_eq(m.clients.n, 0);
+	free_questions(&m.questions);
 }
 
 /* The other end of a client by the Unix socket. */

@@ -3,7 +3,11 @@
 #define TESTS_MONITOR_TEST_H
 
 #include "lib/check.h"
+#include "monitor/question.h"
 
 void	add_requests(Suite *);	/* monitor_requests.c */
+
+/* Free what a monitor keeps until its process ends.  None may be under way. */
+void	free_questions(struct questions *);
 
 #endif
