@@ -64,7 +64,7 @@ clients_make_room(struct clients *t, int64_t now)
 void
 client_name(const struct client *c, char to[CLIENT_NAME_SIZE])
 {
-	struct sockaddr_storage	sa;
+	struct sockaddr_storage	sa = { 0 };
 	struct ucred		who;
 	socklen_t		size = sizeof(who), len = sizeof(sa);
 	char			host[INET6_ADDRSTRLEN], port[8];
