@@ -286,7 +286,7 @@ fails 2 'give --sent or --unsent' 'messages resolve: which of the two?' \
     messages resolve "$X"
 fails 2 'give --sent or --unsent' 'messages resolve: not both' \
     messages resolve --sent --unsent "$X"
-fails 2 'give SEQUENCE' 'messages resolve: of which?' messages resolve --sent
+fails 2 'give either SEQUENCE' 'messages resolve: of which?' messages resolve --sent
 fails 1 "^outboxctl: $B: no such message, or it is not in doubt" \
     'messages resolve: the message is not in doubt' messages resolve --sent "$B"
 ctl --json messages resolve --unsent "$X" --dry-run
