@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -61,12 +62,14 @@ static size_t
 on_head(char *data, size_t one, size_t n, void *arg)
 {
 	struct request	*r = arg;
+	bool		 begins;
 
 	(void)one;
-	if (r->nhead == 0 && !is_status_line(data, n))
+	/* A status line begins the headers of another answer, too: 100, 200. */
+	begins = n >= 5 && strncasecmp(data, "HTTP/", 5) == 0;
+	if ((r->nhead == 0 || begins) && !is_status_line(data, n))
 		return 0;
-	/* A status line begins the headers of another answer: 100, 200. */
-	if (n > 5 && memcmp(data, "HTTP/", 5) == 0)
+	if (begins)
 		r->nbody = r->nsaid = 0;
 	r->nhead += n;
 	r->long_head = r->nhead > HTTP_HEAD_MAX;
