@@ -10,8 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BACKLOG_SAMPLES		60	/* five minutes */
-#define BACKLOG_INTERVAL_MS	5000
+#define BACKLOG_SAMPLES		75	/* five minutes */
+
+/* Two samples and the latest show that it does not grow any more: 10 s. */
+#define BACKLOG_INTERVAL_MS	4000
 
 struct backlog_sample {
 	int64_t		at;
