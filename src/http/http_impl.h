@@ -44,7 +44,7 @@ struct http;
 /* A request, and its handle and memory, which serve for many. */
 struct request {
 	struct http		*http;
-	CURL			*easy;
+	CURL			*easy;		/* of this one try */
 	struct request		*next_free;
 	bool			 busy;
 	uint32_t		 index;

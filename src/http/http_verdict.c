@@ -48,8 +48,10 @@ judge_status(const struct outcome_of_request *o, struct pub_answer *a)
 		i++;
 	a->verdict = rows[i].verdict;
 	a->class = rows[i].class;
+	/* A date that is over is less than nothing. */
 	if (a->verdict == VERDICT_TRANSIENT)
-		a->retry_after_ms = sooner(o->retry_after, DAY_S) * 1000;
+		a->retry_after_ms = later(0, sooner(o->retry_after, DAY_S)) *
+		    1000;
 	if (a->verdict != VERDICT_STORED)
 		snprintf(a->text, sizeof(a->text), "HTTP %ld%s%s", o->status,
 		    o->said[0] == '\0' ? "" : ": ", o->said);
