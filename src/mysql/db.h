@@ -150,6 +150,9 @@ int		 db_column(const struct db_rows *, const char *name);
 void		 db_quote(struct db *, struct buf *, const char *, size_t);
 void		 db_name(struct buf *, const char *);
 
+/* Room for a name: 64 characters of up to four bytes, and the NUL. */
+#define DB_NAME_SIZE	(64 * 4 + 1)
+
 /* The same as a text of its own, which the caller frees. */
 char		*db_named(const char *);
 

@@ -8,8 +8,6 @@
 
 #include <bsd/string.h>
 
-#define INDEX_NAME	65
-
 /* Rows counted before the server is asked for an estimate. */
 #define FEW		1000
 
@@ -18,10 +16,10 @@
  * other that begins with published_at.  "": there is none.
  */
 static int
-find_index(struct store *s, char name[INDEX_NAME], struct err *e)
+find_index(struct store *s, char name[DB_NAME_SIZE], struct err *e)
 {
 	if (store_index(s) == INDEX_BY_TIME) {
-		strlcpy(name, store_index_name(s), INDEX_NAME);
+		strlcpy(name, store_index_name(s), DB_NAME_SIZE);
 		return 0;
 	}
 	store_sql(s, "SELECT index_name FROM information_schema.statistics "
@@ -31,7 +29,7 @@ find_index(struct store *s, char name[INDEX_NAME], struct err *e)
 	store_put(s, " AND table_name = ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	store_put(s, " LIMIT 1");
-	return store_query_text(s, "backlog", name, INDEX_NAME, e);
+	return store_query_text(s, "backlog", name, DB_NAME_SIZE, e);
 }
 
 /*
@@ -129,7 +127,7 @@ measure(struct store *s, const char *index, struct store_backlog *b,
 int
 store_backlog(struct store *s, struct store_backlog *b, struct err *e)
 {
-	char	index[INDEX_NAME];
+	char	index[DB_NAME_SIZE];
 
 	*b = (struct store_backlog){ .known = false };
 	if (find_index(s, index, e) < 0)

@@ -48,9 +48,10 @@ struct store {
 	const char		*unstable[NHASHED];	/* why; NULL: it is not */
 	unsigned		 left_out;	/* of ids: MSG_KEY, ... */
 	bool			 delivers_all;	/* published_at changes itself */
-	char			 primary[2][65];	/* indexes that begin with the
-						   number of a row, an event */
-	char			 index[65];	/* claim index; "": none found */
+	/* indexes that begin with the number of a row, an event */
+	char			 primary[2][DB_NAME_SIZE];
+	/* the claim's; "": there is none */
+	char			 index[DB_NAME_SIZE];
 	bool			 index_by_time;	/* it begins with published_at */
 	struct buf		 dead;	/* quoted nonces, comma first */
 	unsigned		 claims;	/* tokens made so far */

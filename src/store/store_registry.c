@@ -3,7 +3,7 @@
 #include "store/store_impl.h"
 
 int
-store_unregistered(struct store *s, char name[65], struct err *e)
+store_unregistered(struct store *s, char name[DB_NAME_SIZE], struct err *e)
 {
 	store_sql(s, "SELECT MIN(table_name) FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() "
@@ -11,5 +11,5 @@ store_unregistered(struct store *s, char name[65], struct err *e)
 	store_put_text(s, s->tables[T_SETTINGS]);
 	store_put(s, " AND table_name NOT IN (SELECT settings "
 	    "FROM {registry})");
-	return store_query_text(s, "registry", name, 65, e);
+	return store_query_text(s, "registry", name, DB_NAME_SIZE, e);
 }

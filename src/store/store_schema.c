@@ -255,9 +255,19 @@ struct needed {
 		enum store_table table;
 		const char	*name;
 		bool		 found;
+		bool		 order;		/* it must be a number */
+		char		 odd_type[64];	/* and is this; "": it is one */
 	} items[NTABLES * COLUMNS_MAX];
 	size_t	n;
 };
+
+/* Statements have its values without quotes, and texts equal several. */
+static bool
+is_order(enum store_table t, const char *word)
+{
+	return strcmp(word, t == T_EVENTS ? "sequence" :
+	    "global_sequence") == 0;
+}
 
 static void
 need_all(struct needed *k, const struct store *s, enum store_table t,
@@ -268,6 +278,8 @@ need_all(struct needed *k, const struct store *s, enum store_table t,
 			continue;
 		k->items[k->n].table = t;
 		k->items[k->n].found = false;
+		k->items[k->n].order = is_order(t, *list);
+		k->items[k->n].odd_type[0] = '\0';
 		k->items[k->n++].name = name_of(s, t, *list);
 	}
 }
@@ -311,8 +323,12 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 	}
 	for (size_t i = 0; i < k->n; i++)
 		if (strcmp(s->tables[k->items[i].table], table) == 0 &&
-		    strcasecmp(k->items[i].name, name) == 0)
+		    strcasecmp(k->items[i].name, name) == 0) {
 			k->items[i].found = true;
+			if (k->items[i].order && db_u64(rows, 7) == 0)
+				strlcpy(k->items[i].odd_type, db_text(rows, 5),
+				    sizeof(k->items[i].odd_type));
+		}
 }
 
 static int
@@ -324,12 +340,19 @@ check_columns(const struct store *s, const struct needed *k, struct err *e)
 			    "not granted: outboxctl setup --no-event creates "
 			    "and grants", s->conf->mysql.database,
 			    s->tables[t]);
-	for (size_t i = 0; i < k->n; i++)
+	for (size_t i = 0; i < k->n; i++) {
+		const char *table = s->tables[k->items[i].table];
+
 		if (s->exists[k->items[i].table] && !k->items[i].found)
 			return err_set(e, "schema: column %s.%s is "
 			    "missing or not granted: run outboxctl schema "
-			    "check", s->tables[k->items[i].table],
-			    k->items[i].name);
+			    "check", table, k->items[i].name);
+		if (k->items[i].odd_type[0] != '\0')
+			return err_set(e, "schema: column %s.%s is %s, and the "
+			    "order needs a whole number: run outboxctl schema "
+			    "check", table, k->items[i].name,
+			    k->items[i].odd_type);
+	}
 	return 0;
 }
 
@@ -344,7 +367,7 @@ learn_columns(struct store *s, struct err *e)
 	list_needed(&needed, s);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
 	    "character_set_name, character_maximum_length, data_type, "
-	    "column_default "
+	    "column_default, COALESCE(numeric_scale = 0, 0) "
 	    "FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() AND table_name IN (");
 	store_put_labels(s, s->tables, NTABLES);

@@ -292,7 +292,8 @@ bool	store_is_mariadb(const struct store *);
  * the registry does not have; "": there is none.  Its outbox may be over the
  * same events.
  */
-int	store_unregistered(struct store *, char name[65], struct err *);
+int	store_unregistered(struct store *, char name[DB_NAME_SIZE],
+	    struct err *);
 
 /*
  * The cost of a missing table or column: "" if there is none, NULL if nothing

@@ -10,10 +10,10 @@
 
 #include "store/store_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <bsd/string.h>
 
 #include "util/log.h"
 #include "util/xalloc.h"
@@ -47,17 +47,19 @@ static const char *const volatiles[] = { "now(", "current_timestamp",
 
 /* The names of columns that change by themselves. */
 struct changing {
-	char	(*names)[65];
+	char	(*names)[DB_NAME_SIZE];
 	size_t	 n;
 };
 
 static bool
 names(const char *expression, const char *column)
 {
-	char	quoted[70];
+	char	*quoted = db_named(column);
+	bool	 is = column[0] != '\0' &&
+		    strcasestr(expression, quoted) != NULL;
 
-	snprintf(quoted, sizeof(quoted), "`%s`", column);
-	return column[0] != '\0' && strcasestr(expression, quoted) != NULL;
+	free(quoted);
+	return is;
 }
 
 /* Does its value depend on the time, on what we write, or on what changes? */
@@ -84,11 +86,14 @@ is_volatile(const struct store *s, const char *expression, bool of_outbox,
 static char *
 of_view(const char *definition, const char *column)
 {
-	char		 as[80];
+	struct buf	 as = { 0 };
 	const char	*end, *from = definition, *p;
 
-	snprintf(as, sizeof(as), " AS `%s`", column);
-	if ((end = strcasestr(definition, as)) == NULL)
+	buf_str(&as, " AS ");
+	db_name(&as, column);
+	end = strcasestr(definition, as.data);
+	buf_free(&as);
+	if (end == NULL)
 		return NULL;
 	for (p = definition; (p = strcasestr(p, " AS `")) != NULL && p < end;
 	    p++)
@@ -155,8 +160,8 @@ list_changing(struct db_rows *rows)
 
 	while (db_next(rows))
 		if (db_u64(rows, U_ON_UPDATE) != 0)
-			snprintf(k.names[k.n++], sizeof(k.names[0]), "%s",
-			    db_text(rows, U_COLUMN));
+			strlcpy(k.names[k.n++], db_text(rows, U_COLUMN),
+			    sizeof(k.names[0]));
 	return k;
 }
 

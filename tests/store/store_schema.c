@@ -339,6 +339,43 @@ START_TEST(index_is_found)
 }
 END_TEST
 
+/* As long as a name may be: 64 characters, here of three bytes each. */
+#define LONG8	"\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82" \
+		"\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82\xe3\x81\x82"
+#define LONG56	LONG8 LONG8 LONG8 LONG8 LONG8 LONG8 LONG8
+#define LONG	LONG56 LONG8
+#define TABLE	LONG8 LONG8 LONG8 LONG8	/* it is the name of a file, too */
+
+START_TEST(names_may_be_long)
+{
+	struct range		 range_of = range("p00", 1);
+	struct store_backlog	 b;
+	struct candidate	*c;
+	char			 name[DB_NAME_SIZE];
+	size_t			 n;
+
+	sql("SET NAMES utf8mb4; ALTER TABLE outbox DROP KEY outbox_claim, "
+	    "DROP PRIMARY KEY, ADD UNIQUE KEY `" LONG "`(global_sequence), "
+	    "ADD KEY `index-a:" LONG56 "`(published_at, partition_key, "
+	    "global_sequence); CREATE TABLE `" TABLE "` "
+	    "(reconcile_watermark INT); GRANT SELECT ON `" TABLE "` TO "
+	    "'outbox'@'localhost'");
+	ck_ok(store_learn(st, &e));
+	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
+	    "(1, 'p00')");
+	ck_ok(store_candidates(st, &range_of, 1, &c, &n, &e));
+	ck_assert_uint_eq(n, 1);
+	free(c);
+	store_sql(st, "UPDATE {outbox} {primary} SET {attempts} = 1 WHERE "
+	    "{global_sequence} = 1");
+	ck_ok(store_exec(st, "primary", NULL, &e));
+	ck_ok(store_backlog(st, &b, &e));
+	ck_assert(b.known && b.waiting == 1);
+	ck_ok(store_unregistered(st, name, &e));
+	ck_assert_str_eq(name, TABLE);
+}
+END_TEST
+
 START_TEST(empty_settings_are_filled)
 {
 	unsigned	count = 24, other = 8;
@@ -432,6 +469,13 @@ static const struct {
 	  "(NOW(6)) VIRTUAL)", "occurred_at", true },
 	{ "mode: inline, columns: {created_at: touched}", INLINE
 	  "topic VARCHAR(99), created_at " MOMENT ")", "occurred_at", false },
+	{ "mode: inline", INLINE "`to``u` " ON_UPDATE ", topic VARCHAR(99) AS "
+	  "(CONCAT(`to``u`)) STORED, created_at " MOMENT ")", "event_type",
+	  false },
+	/* MySQL 9.7 shows such a name in an expression with other letters. */
+	{ "mode: inline", INLINE "`" LONG "` " ON_UPDATE ", topic VARCHAR(99), "
+	  "created_at TIMESTAMP(6) AS (`" LONG "`) STORED)", "occurred_at",
+	  true },
 	{ "mode: inline, columns: {created_at: rs}", INLINE
 	  "topic VARCHAR(99), rs TIMESTAMP(6) GENERATED ALWAYS AS ROW START, "
 	  "re TIMESTAMP(6) GENERATED ALWAYS AS ROW END, "
@@ -453,7 +497,7 @@ START_TEST(what_changes_by_itself_is_no_part_of_an_id)
 	store_free(st);
 	st = store_new(c, ME, 1000);
 	ck_ok(store_open(st, &e));
-	sql("%s", made[_i].sql);
+	sql("SET NAMES utf8mb4; %s", made[_i].sql);
 	sql("GRANT SELECT, SHOW VIEW ON other.* TO 'outbox'@'localhost'");
 	ck_ok(store_find_unstable(st, &e));
 	buf_str(&words, "");
@@ -475,6 +519,40 @@ START_TEST(claim_that_would_deliver_is_refused)
 	    "DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP(6)");
 	ck_fails(store_learn(st, &e));
 	ck_has(e.text, "outbox.published_at has ON UPDATE");
+}
+END_TEST
+
+/* Numbers are written without quotes, and a text such as '1x' is equal to 1. */
+static const struct {
+	const char	*table, *column, *type;
+	bool		 taken;
+} orders[] = {
+	{ "outbox", "global_sequence", "VARCHAR(20)", false },
+	{ "outbox", "global_sequence", "VARBINARY(20)", false },
+	{ "outbox", "global_sequence", "TIMESTAMP(6)", false },
+	{ "outbox", "global_sequence", "DOUBLE", false },
+	{ "outbox", "global_sequence", "INT UNSIGNED", true },
+	{ "outbox", "global_sequence", "DECIMAL(20)", true },
+	{ "events", "sequence", "CHAR(36) CHARACTER SET ascii", false },
+	{ "events", "sequence", "BIGINT", true },
+};
+
+START_TEST(order_is_a_number)
+{
+	char	name[80];
+
+	sql("ALTER TABLE %s MODIFY %s %s NOT NULL", orders[_i].table,
+	    orders[_i].column, orders[_i].type);
+	if (orders[_i].taken) {
+		ck_ok(store_learn(st, &e));
+		return;
+	}
+	ck_fails(store_learn(st, &e));
+	snprintf(name, sizeof(name), "schema: column %s.%s is ",
+	    orders[_i].table, orders[_i].column);
+	ck_has(e.text, name);
+	ck_has(e.text, ", and the order needs a whole number: run outboxctl "
+	    "schema check");
 }
 END_TEST
 
@@ -629,6 +707,8 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, what_changes_by_itself_is_no_part_of_an_id, 0,
 	    NROWS(made));
 	tcase_add_test(tc, claim_that_would_deliver_is_refused);
+	tcase_add_loop_test(tc, order_is_a_number, 0, NROWS(orders));
+	tcase_add_test(tc, names_may_be_long);
 	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));

@@ -47,7 +47,7 @@ put_types(const struct conf_list *types, struct buf *to, struct err *e)
 
 /* Outboxes over the same events, the configured one among them or not. */
 struct peers {
-	char	(*names)[65], (*settings)[65];
+	char	(*names)[DB_NAME_SIZE], (*settings)[DB_NAME_SIZE];
 	size_t	  n;
 	bool	  listed;	/* the configured one is among them */
 	bool	  right;	/* and its row is as it should be */
@@ -87,8 +87,8 @@ read_peers(struct ctl *c, struct peers *p, struct err *e)
 	p->names = xcalloc(db_nrows(rows) + 1, sizeof(*p->names));
 	p->settings = xcalloc(db_nrows(rows) + 1, sizeof(*p->settings));
 	for (; db_next(rows); p->n++) {
-		strlcpy(p->names[p->n], db_text(rows, 0), 65);
-		strlcpy(p->settings[p->n], db_text(rows, 1), 65);
+		strlcpy(p->names[p->n], db_text(rows, 0), DB_NAME_SIZE);
+		strlcpy(p->settings[p->n], db_text(rows, 1), DB_NAME_SIZE);
 		if (strcmp(p->names[p->n], own) != 0)
 			continue;
 		p->listed = true;
@@ -351,7 +351,7 @@ check_triggers(struct check *k, const struct peers *p, struct err *e)
 	struct store	*s = k->ctl->store;
 	char		*own = xasprintf("%s_after_event",
 			    schema_name(k, T_OUTBOX));
-	char		 others[65];
+	char		 others[DB_NAME_SIZE];
 	uint64_t	 mine = 0;
 	int		 rc;
 
@@ -400,7 +400,7 @@ check_peers(struct check *k, const struct peers *p, struct err *e)
 static int
 check_alone(struct check *k, struct err *e)
 {
-	char	name[65];
+	char	name[DB_NAME_SIZE];
 
 	if (store_unregistered(k->ctl->store, name, e) < 0)
 		return -1;

@@ -52,7 +52,7 @@ schema_column_of(const struct schema_table *t, const char *name)
 bool
 schema_is_number(const char *type)
 {
-	return strstr(type, "int") != NULL;
+	return strstr(type, "int") != NULL && strstr(type, "point") == NULL;
 }
 
 /* Wanted tables */

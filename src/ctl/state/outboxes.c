@@ -64,7 +64,7 @@ put_registered(struct ctl *c, json_t *outbox, struct err *e)
 static int
 put_others(struct ctl *c, json_t *outbox, struct err *e)
 {
-	char	 unregistered[65];
+	char	 unregistered[DB_NAME_SIZE];
 	json_t	*others;
 
 	if (store_is_inline(c->store) || !store_has(c->store, T_REGISTRY) ||
