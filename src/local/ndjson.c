@@ -2,9 +2,12 @@
 
 #include "local/ndjson.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "util/display.h"
 #include "util/json_text.h"
+#include "util/xalloc.h"
 
 /* Headers that are members of their own. */
 static const struct {
@@ -92,7 +95,7 @@ put_headers(struct buf *b, const struct envelope *v)
 	buf_str(b, "}");
 }
 
-/* In JSON a line break is only a blank between two tokens. */
+/* In JSON these are only blanks between two tokens. */
 static void
 put_json(struct buf *b, struct bytes json)
 {
@@ -100,13 +103,32 @@ put_json(struct buf *b, struct bytes json)
 
 	buf_add(b, json.data, json.len);
 	for (size_t i = start; i < b->len; i++)
-		if (b->data[i] == '\n' || b->data[i] == '\r')
+		if (b->data[i] == '\n' || b->data[i] == '\r' ||
+		    b->data[i] == '\t')
 			b->data[i] = ' ';
+}
+
+/* The line may be read on a terminal: what moves its cursor is in strings. */
+static void
+escape(struct buf *b, size_t start)
+{
+	char	*line;
+
+	for (size_t i = start; i < b->len; i++)
+		if ((unsigned char)b->data[i] >= 0x7f) {
+			line = xstrndup(b->data + start, b->len - start);
+			b->len = start;
+			display_escape(b, line);
+			free(line);
+			return;
+		}
 }
 
 void
 ndjson_put(struct buf *b, const struct envelope *v)
 {
+	size_t	start = b->len;
+
 	buf_str(b, "{");
 	put_members(b, v);
 	put_headers(b, v);
@@ -119,5 +141,6 @@ ndjson_put(struct buf *b, const struct envelope *v)
 		json_text_put_base64(b, v->payload.data, v->payload.len);
 		buf_str(b, "\"");
 	}
+	escape(b, start);
 	buf_str(b, "}\n");
 }

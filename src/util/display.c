@@ -11,6 +11,8 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "util/xalloc.h"
+
 #define ELLIPSIS	"\xe2\x80\xa6"
 #define JOINER		"\xe2\x80\x8d"
 
@@ -144,6 +146,32 @@ display_vprint(FILE *to, const char *fmt, va_list ap)
 	free(text);
 }
 
+static bool
+is_clean(const char *text)
+{
+	char	*copy = xstrdup(text);
+	bool	 clean;
+
+	display_clean(copy);
+	clean = strcmp(copy, text) == 0;
+	free(copy);
+	return clean;
+}
+
+/* What a terminal must not get stands in $'...' as octal digits. */
+static void
+put_escaped_word(struct buf *b, const char *word)
+{
+	buf_str(b, "$'");
+	for (; *word != '\0'; word++)
+		if (*word == '\'' || *word == '\\' || *word < ' ' ||
+		    *word > '~')
+			buf_printf(b, "\\%03o", (unsigned char)*word);
+		else
+			buf_add(b, word, 1);
+	buf_str(b, "'");
+}
+
 void
 display_put_word(struct buf *b, const char *word)
 {
@@ -154,6 +182,10 @@ display_put_word(struct buf *b, const char *word)
 	buf_str(b, "");
 	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
 		buf_str(b, word);
+		return;
+	}
+	if (!is_clean(word)) {
+		put_escaped_word(b, word);
 		return;
 	}
 	buf_str(b, "'");

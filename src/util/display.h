@@ -41,7 +41,10 @@ void	display_print(FILE *, const char *, ...)
 void	display_vprint(FILE *, const char *, va_list)
 	    __attribute__((format(printf, 2, 0)));
 
-/* Append a word for a shell: in quotes, unless it is plain. */
+/*
+ * Append a word for a shell, on one line: in quotes, unless it is plain; as
+ * $'...', which bash and the like read, if a terminal must not get it as it is.
+ */
 void	display_put_word(struct buf *, const char *);
 
 /* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */

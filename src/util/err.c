@@ -37,6 +37,8 @@ copy_cut(char *to, size_t size, const char *from)
 	memcpy(to, from, n);
 	to[n] = '\0';
 	utf8_clean(to);
+	for (to += strcspn(to, "\r\n"); *to != '\0'; to += strcspn(to, "\r\n"))
+		*to = ' ';
 }
 
 int

@@ -6,7 +6,8 @@
  * One line of text.  The function that fails says what is wrong, each caller
  * may put "where: " before it, and the caller that handles the error logs it
  * once.  A zeroed struct err is empty.  A text that does not fit is cut after
- * a whole character; each byte that is not UTF-8 becomes a question mark.
+ * a whole character; each byte that is not UTF-8 becomes a question mark, and a
+ * line break a blank: servers quote what they were sent.
  */
 struct err {
 	char	text[512];

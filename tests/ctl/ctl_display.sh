@@ -309,19 +309,24 @@ ESC=$'\e[2J'
 CSI=$'\xc2\x9b2J'
 RAW=$'\x9b2J'
 BIDI=$'\u202e'
-EVIL=a$ESC$CSI$BIDI
+SHORT=a$ESC$CSI$BIDI
+EVIL=$SHORT$'\nFORGED'
 
-# safe NAME: OUT and ERR are UTF-8 with no more than line feeds and tabs
+# safe NAME: OUT and ERR are UTF-8 with no more than line feeds and tabs, and no
+# value begins a line
 safe() {
 	printf '%s' "$OUT$ERR" > "$DIR/printed"
 	! LC_ALL=C grep -Pq '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]' \
 	    "$DIR/printed" && iconv -f UTF-8 -t UTF-8 "$DIR/printed" > "$DIR/iconv"
 	ok $? "$1: nothing moves the cursor" ||
 	    LC_ALL=C sed -n l "$DIR/printed" | head -n 5 | sed 's/^/# /'
+	not has_line "$DIR/printed" '^FORGED'
+	ok $? "$1: a value stays on its line" ||
+	    LC_ALL=C grep -B 1 '^FORGED' "$DIR/printed" | sed -n l | sed 's/^/# /'
 }
 sql "SET NAMES utf8mb4; INSERT INTO events (sequence, stream_id,
 	stream_sequence, event_type, event_data) VALUES (77, '$EVIL', 1, '$EVIL',
-	'$EVIL'), (78, '$EVIL', 2, '$EVIL', X'9b324a');
+	'$SHORT'), (78, '$EVIL', 2, '$EVIL', X'9b324a');
     INSERT INTO outbox (global_sequence, partition_key, last_error)
 	VALUES (77, 'p01', '$EVIL'), (78, 'p01', '$EVIL');
     INSERT INTO outbox_dead_letters (global_sequence, partition_key, order_key,
@@ -369,15 +374,15 @@ for args in "$EVIL" "--$EVIL" "messages list --$EVIL" "messages show $EVIL" \
     "enqueue $DIR/$EVIL" "messages list --since $EVIL" "dead list --key $RAW" \
     "-c $DIR/$EVIL$RAW status" "probe $EVIL" "setup --yes --database $EVIL$RAW" \
     "messages list --type $EVIL$RAW"; do
-	# shellcheck disable=SC2086
-	ctl $args
+	mapfile -td ' ' words < <(printf %s "$args")
+	ctl "${words[@]}"
 	safe "$(printf '%q' "$args")"
 done
 for values in key type partition; do
 	OUT=$("$OUTBOXCTL" -c "$CONF" --values "${values}s" 2>&1) ERR=''
 	safe "completion of $values"
 done
-YAML='\e[2J\u009b2J\u202e'
+YAML='\e[2J\u009b2J\u202e\nFORGED'
 for edit in "s|stream: \"EVENTS\"|stream: \"$YAML\"|" \
     "s|user: outbox,|user: \"$YAML\",|" "s|database: app|database: \"$YAML\"|" \
     "s|subject: \"[^\"]*|&$YAML|" "s|stop_timeout: 15|\"$YAML\": 1|" \
@@ -405,7 +410,7 @@ ctl schema check
 like "$OUT" 'last_error' 'schema check tells of the column'
 safe 'schema check of a hostile type'
 LC_ALL=C plain_stream "\"subjects\": [\"events.>\", \"x$CSI$BIDI\"], \"max_age\": 900000000000,
-    \"description\": \"$CSI\""
+    \"description\": \"$CSI\\nFORGED\""
 check 'there is a stream with hostile texts' grep -q 900000000000 "$DIR/js.out" ||
     say "$(cat -v "$DIR/js.out")"
 ctl stream info
@@ -413,7 +418,7 @@ safe 'stream info of such a stream'
 ctl setup --no-event --yes --admin nobody
 safe 'setup of such a stream'
 mkdir -p "$DIR/run"
-printf 'HTTP/1.1 503 x\r\n\r\n%s%s\n' "$EVIL" "$RAW" > "$DIR/answer"
+printf 'HTTP/1.1 503 x\r\n\r\n%s%s\n' "$SHORT" "$RAW" > "$DIR/answer"
 perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Local => $ARGV[0],
     Listen => 5); open F, $ARGV[1]; local $/; $t = <F>; while ($c =
     $s->accept) { sysread $c, $x, 9999; print $c $t; close $c }' \

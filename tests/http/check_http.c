@@ -236,6 +236,10 @@ static const struct {
 	{ "null", 4, "\"payload\":null}\n" },
 	{ "{} x", 4, "\"payload_base64\":\"e30geA==\"}\n" },
 	{ "\"\xff\"", 3, "\"payload_base64\":\"Iv8i\"}\n" },
+	{ "[\t1]", 4, "\"payload\":[ 1]}\n" },
+	/* DEL, a CSI of one character, a mark that turns the direction */
+	{ "\"\x7f\xc2\x9b" "2J\xe2\x80\xae\xc3\xa4\"", 12,
+	  "\"payload\":\"\\u007F\\u009B2J\\u202E\xc3\xa4\"}\n" },
 	{ "", 0, "\"payload_base64\":\"\"}\n" },
 	{ "\0\1", 2, "\"payload_base64\":\"AAE=\"}\n" },
 };

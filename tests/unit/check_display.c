@@ -116,6 +116,26 @@ START_TEST(some_may_stay)
 }
 END_TEST
 
+static const struct {
+	const char	*word, *quoted;
+} words[] = {
+	{ "app", "app" }, { "", "''" }, { "it's; x", "'it'\\''s; x'" },
+	{ "a\\b", "'a\\b'" }, { "sch\xc3\xb6n", "'sch\xc3\xb6n'" },
+	{ "a'\\\n\033[2J", "$'a\\047\\134\\012\\033[2J'" },
+	{ "\xc2\x9b", "$'\\302\\233'" }, { "\xff" "7", "$'\\3777'" },
+	{ "\xe2\x80\xae", "$'\\342\\200\\256'" },
+};
+
+START_TEST(word_is_one_for_a_shell)
+{
+	struct buf	b = { 0 };
+
+	display_put_word(&b, words[_i].word);
+	ck_assert_str_eq(b.data, words[_i].quoted);
+	buf_free(&b);
+}
+END_TEST
+
 START_TEST(json_has_escapes)
 {
 	struct buf	b = { 0 };
@@ -200,6 +220,7 @@ main(void)
 	tcase_add_test(tc, cut_text_fits_every_width);
 	tcase_add_loop_test(tc, nothing_moves_the_cursor, 0, NROWS(cleans));
 	tcase_add_test(tc, some_may_stay);
+	tcase_add_loop_test(tc, word_is_one_for_a_shell, 0, NROWS(words));
 	tcase_add_test(tc, json_has_escapes);
 	tcase_add_loop_test(tc, line_ends_at_a_blank, 0, NROWS(lines));
 

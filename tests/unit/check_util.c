@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <bsd/string.h>
 
+#include "mysql/password_hash.h"
 #include "util/backoff.h"
 #include "util/buf.h"
 #include "util/reconnect.h"
@@ -97,6 +98,10 @@ START_TEST(err_is_built_inside_out)
 	    "outbox.yml: line 12: workers: 900 is not legal");
 	err_set(&e, "new");
 	ck_assert_str_eq(e.text, "new");
+	err_set(&e, "near '%s' at line 1", "\nx\r\n\ty");
+	ck_assert_str_eq(e.text, "near ' x  \ty' at line 1");
+	err_in(&e, "a\nb");
+	ck_assert_str_eq(e.text, "a b: near ' x  \ty' at line 1");
 }
 END_TEST
 
@@ -685,6 +690,74 @@ END_TEST
 
 static struct err	e;
 
+/*
+ * What MySQL 9.7 has kept of passwords of so many letters, with 5000 rounds, in
+ * hex: a prefix of 7 bytes, a salt of 20, the digest.
+ */
+static const struct {
+	size_t		 n;
+	const char	*kept;
+} kept[] = {
+	{ 1, "244124303035243C2A226F770753206112457D161B212A0D36541A"
+	    "585432746C626C635055784D3879376A6E465A744A6C596C423545"
+	    "75476D4E4A2E53656A7262327335342F" },
+	{ 8, "244124303035247716254D4962232C60232A6243235E5670255D4D"
+	    "335A3366782E686D4846447949524E3179563343304E6833323733"
+	    "723455304C396365526F6F7855346239" },
+	{ 31, "244124303035247B0234487E14637525067319521A5C7E2D701D60"
+	    "5030784849504B6A5A424F6A4334575937325A4A2F62576B544973"
+	    "6D63595A30304C53795851696F524141" },
+	{ 32, "24412430303524570D78605002493E2F45095566393C6D27235369"
+	    "384257545A79703453314F3979724844596843375952784737414F"
+	    "2F322E55335449544A6C7A652E307A32" },
+	{ 33, "24412430303524156A360D03031716536E18430C147C2E67074548"
+	    "2E4E4775317062584D527A6273596844726754596B506C622F7377"
+	    "336D516A782F615772463472764E5036" },
+	{ 65, "244124303035245B0E651D3F1677106C050C49613112651E480D10"
+	    "6C596D4A5566384D6B33505A764F4C6A77384642654A3479774D6D"
+	    "7167383452716153312E6B4330457042" },
+	{ 128, "2441243030352426763A786C6D49154B29311B0A4442097B236074"
+	    "516A4A46574E7A4A4B344F79394E3945666848475031594D6D7A67"
+	    "34644E4E4E71304A67526A4241775232" },
+};
+
+START_TEST(password_is_kept_as_by_mysql)
+{
+	char		password[200] = "pass'\\\"w", hash[PASSWORD_HASH_SIZE];
+	struct buf	whole = { 0 }, hex = { 0 };
+
+	if (kept[_i].n != 8)
+		for (size_t i = 0; i < kept[_i].n; i++)
+			password[i] = (char)('a' + i * 7 % 26);
+	if (kept[_i].n == 1)
+		password[0] = 'x';
+	password[kept[_i].n] = '\0';
+	buf_printf(&hex, "0x%s", kept[_i].kept);
+	ck_assert(printable_parse_hex(&whole, hex.data));
+	buf_str(&whole, "");
+	password_hash_sha2(hash, password, whole.data + 7);
+	ck_assert_str_eq(hash, whole.data);
+	buf_free(&whole);
+	buf_free(&hex);
+}
+END_TEST
+
+/* As PASSWORD() of MariaDB 10.11 has them; a server has no hash of "". */
+START_TEST(password_is_kept_as_by_mariadb)
+{
+	char	hash[PASSWORD_HASH_SIZE];
+
+	password_hash_native(hash, "password");
+	ck_assert_str_eq(hash, "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
+	password_hash_native(hash, "Sch\xc3\xb6n'\\");
+	ck_assert_str_eq(hash, "*848DB2E158C382E061DA4FC271232219748DACC3");
+	password_hash_native(hash, "");
+	ck_assert_str_eq(hash, "");
+	password_hash_sha2(hash, "", "abcdefghijklmnopqrst");
+	ck_assert_str_eq(hash, "");
+}
+END_TEST
+
 static const struct {
 	const char	*file, *secret;		/* NULL: cannot be read */
 } secrets[] = {
@@ -943,6 +1016,8 @@ main(void)
 	tcase_add_loop_test(tc, secret_of_all_is_refused, 0, NROWS(modes));
 	tcase_add_loop_test(tc, secret_is_the_first_line, 0, NROWS(secrets));
 	tcase_add_test(tc, long_secret_is_not_cut);
+	tcase_add_loop_test(tc, password_is_kept_as_by_mysql, 0, NROWS(kept));
+	tcase_add_test(tc, password_is_kept_as_by_mariadb);
 	tcase_add_test(tc, secret_that_is_not_there);
 	tcase_add_loop_test(tc, secret_of_the_environment, 0, 3);
 	return run_suite(s);

@@ -19,14 +19,16 @@
 static void
 print_error(const char *remedy, const char *fmt, va_list ap)
 {
-	char	*text;
+	char	*text, *line;
 
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	outcome_error(text, remedy);
-	display_clean_but(text, "\n\t");
-	display_print(stderr, "outboxctl: %s%s%s\n", text,
-	    remedy == NULL ? "" : ": ", remedy == NULL ? "" : remedy);
+	line = xasprintf("outboxctl: %s%s%s", text, remedy == NULL ? "" : ": ",
+	    remedy == NULL ? "" : remedy);
+	display_clean(line);	/* a value begins no line of its own */
+	display_print(stderr, "%s\n", line);
+	free(line);
 	free(text);
 }
 
@@ -131,7 +133,7 @@ ctl_confirm_impact(const struct ctl *c, const char *impact, ...)
 		    text);
 		return false;
 	}
-	display_clean_but(text, "\n\t");
+	display_clean(text);	/* a value begins no line of its own */
 	display_print(stderr, "%s. Continue? [y/N] ", text);
 	if (fgets(answer, sizeof(answer), stdin) != NULL &&
 	    (answer[0] == 'y' || answer[0] == 'Y'))
