@@ -233,6 +233,23 @@ prints() {
 }
 is "$(prints "$srcdir/src")" '' 'whatever is printed is cleaned'
 
+# A value becomes SQL by db_quote(), a name by db_name().  These files have so
+# many lines that quote a text by themselves: one that we made or checked, one
+# that a server has quoted already, or a word for a shell.
+quotes() {
+	(cd "$1" && grep -rcE "['\`]%[-.*0-9]*s" --include='*.c' . |
+	    sed -n 's|^\./||; /:0$/!p' | LC_ALL=C sort | xargs -n 1)
+}
+is "$(quotes "$srcdir/src")" 'ctl/base/args.c:1
+ctl/complete.c:2
+ctl/schema/schema_check.c:2
+ctl/schema/trigger.c:1
+ctl/setup/setup_account.c:4
+ctl/setup/setup_sql.c:2
+mysql/db_session.c:1
+store/partition_by.c:1
+store/store.c:1' 'no value or name is put into SQL in quotes of our own'
+
 # Wrong on purpose.
 cp -R "$srcdir/src" "$DIR/src"
 chmod -R u+w "$DIR/src"
@@ -243,6 +260,9 @@ noticed up 'an include that points up'
 echo 'printf("%s", x);' >> "$DIR/src/ctl/daemon/probe.c"
 check 'a value that is printed as it is: noticed' \
     [ -n "$(prints "$DIR/src")" ]
+
+echo 'buf_printf(sql, "x = '"'%.*s'"'", n, x);' >> "$DIR/src/store/prune.c"
+like "$(quotes "$DIR/src")" 'store/prune.c:1' 'a value in quotes: noticed'
 ! is_short || done_testing
 
 mkdir "$DIR/src/attic"

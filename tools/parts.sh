@@ -278,7 +278,8 @@ oracle_client() {
 # Scripts that test the server; the suite runs them on MariaDB.
 on_mysql() {
 	local t
-	for t in back failover durable content inline shapes wake_auto settings; do
+	for t in back failover durable content inline shapes wake_auto settings \
+	    tls; do
 		KIND=mysql script "$build" "tests/system/run_$t.sh" || return 1
 	done
 }

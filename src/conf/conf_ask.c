@@ -207,16 +207,48 @@ conf_wants_retention(const struct conf *c)
 	return c->retention.days > 0 || c->retention.dead_days > 0;
 }
 
+/* "X-Routing-Key": a key that is no secret has one of these before it. */
+static bool
+is_plain_key(const char *name, const char *key)
+{
+	static const char *const	kinds[] = { "cache", "idempotency",
+		"message", "order", "partition", "public", "routing", "shard",
+		"sort", "surrogate" };
+	size_t	n = (size_t)(key - name), len;
+
+	if (n > 0 && strchr("-_", name[n - 1]) != NULL)
+		n--;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		len = strlen(kinds[i]);
+		if (n >= len &&
+		    strncasecmp(name + n - len, kinds[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+names_key(const char *name)
+{
+	for (const char *p = name; (p = strcasestr(p, "key")) != NULL; p++)
+		if (!is_plain_key(name, p))
+			return true;
+	return false;
+}
+
 bool
 conf_header_is_secret(const struct conf_header *h)
 {
 	static const char *const	words[] = { "auth", "cookie",
-		"credential", "key", "passw", "secret", "session", "signature", "token" };
+		"credential", "jwt", "passw", "pwd", "secret", "session",
+		"signature", "token" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcasestr(h->name, words[i]) != NULL)
 			return true;
-	return h->file[0] != '\0';
+	return h->file[0] != '\0' || names_key(h->name) ||
+	    strncasecmp(h->value, "Bearer ", 7) == 0 ||
+	    strncasecmp(h->value, "Basic ", 6) == 0;
 }
 
 void

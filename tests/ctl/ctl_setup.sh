@@ -3,7 +3,9 @@
 # row, by questions, and without the rights of an administrator
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
-start_servers
+# Debian has the plugin below in mariadb-server, not in mariadb-server-core: its
+# directory, where that is unpacked, may be given here.
+start_servers ${OUTBOX_PLUGIN_DIR:+"plugin_dir=$OUTBOX_PLUGIN_DIR"}
 
 # bare NAME DATABASE: a configuration for servers that have nothing of it, with
 # what setup must keep

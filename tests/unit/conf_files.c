@@ -489,6 +489,11 @@ static const struct {
 	const char	*name;
 	bool		 hidden;
 } header_names[] = {
+	{ "Apikey", true }, { "X-Functions-Key", true }, { "X-Key", true },
+	{ "Ocp-Apim-Subscription-Key", true }, { "X-Routing-Key-Key", true },
+	{ "X-JWT", true }, { "X-Pwd", true },
+	{ "X-Routing-Key", false }, { "partition_key", false },
+	{ "X-MessageKey", false }, { "Surrogate-Key", false },
 	{ "X-Api-Key", true }, { "x_auth_token", true }, { "Cookie", true },
 	{ "X-Password", true }, { "X-Client-Secret", true },
 	{ "X-Team", false }, { "User-Agent", false },
@@ -531,6 +536,8 @@ static const struct {
 	{ HTTP("h", ", headers: [{name: X-A, file: /a}]" TOKEN),
 	  "gets the token and secret headers" },
 	{ HTTP("h", ", headers: {X-Team: a}"), NULL },
+	{ HTTP("h", ", headers: {X-Routing-Key: a}"), NULL },
+	{ HTTP("h", ", headers: {X-Mine: bearer a}"), "gets secret headers" },
 	{ HTTP("h", ""), NULL },
 	{ HTTP("localhost.h", TOKEN), "localhost.h gets" },
 	{ HTTP("127.0.0.1.h", TOKEN), "127.0.0.1.h gets" },

@@ -224,16 +224,19 @@ takes_hash(struct setup *s, bool *takes, struct err *e)
 	return 0;
 }
 
-/* Does the server offer TLS?  Where nobody may ask, it is no. */
+/*
+ * Does the server offer TLS?  MySQL then has a certificate with an end; its
+ * table of channels is empty without performance_schema.
+ */
 static int
 offers_tls(struct setup *s, bool *offers, struct err *e)
 {
 	store_sql(s->admin.store, store_is_mariadb(s->admin.store) ?
 	    "SELECT 1 FROM information_schema.global_variables WHERE "
 	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'" :
-	    "SELECT 1 FROM performance_schema.tls_channel_status WHERE "
-	    "channel = 'mysql_main' AND property = 'Enabled' AND "
-	    "value = 'Yes'");
+	    "SELECT 1 FROM performance_schema.global_status WHERE "
+	    "variable_name = 'Ssl_server_not_after' AND "
+	    "variable_value <> ''");
 	return store_query_any(s->admin.store, "setup", offers, e);
 }
 
