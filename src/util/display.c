@@ -198,6 +198,14 @@ display_put_word(struct buf *b, const char *word)
 }
 
 void
+display_put_operand(struct buf *b, const char *word)
+{
+	if (*word == '-')
+		buf_str(b, "-- ");
+	display_put_word(b, word);
+}
+
+void
 display_escape(struct buf *b, const char *json)
 {
 	locale_t	former = enter_utf8();

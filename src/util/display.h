@@ -47,6 +47,9 @@ void	display_vprint(FILE *, const char *, va_list)
  */
 void	display_put_word(struct buf *, const char *);
 
+/* The same for the last words of a command: it is taken for no option. */
+void	display_put_operand(struct buf *, const char *);
+
 /* The columns it takes; sequences that set a colour (ESC [ ... m) take none. */
 int	display_width(const char *);
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/display.h"
 #include "util/xalloc.h"
 
 /* A device or a pipe is no place where a secret lies. */
@@ -21,15 +22,19 @@ open_secret(const char *path, struct err *e)
 {
 	int		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat	st;
+	struct buf	word = { 0 };
 
 	if (fd < 0)
 		return err_set(e, "%s: %s", path, strerror(errno));
 	if (fstat(fd, &st) < 0)
 		err_set(e, "%s: %s", path, strerror(errno));
-	else if (S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO) != 0)
+	else if (S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO) != 0) {
+		display_put_word(&word, path);
 		err_set(e, "%s: mode %o gives all users access to the secret: "
-		    "chmod o= %s", path, (unsigned)(st.st_mode & 0777), path);
-	else
+		    "chmod o= %s", path, (unsigned)(st.st_mode & 0777),
+		    word.data);
+		buf_free(&word);
+	} else
 		return fd;
 	close(fd);
 	return -1;

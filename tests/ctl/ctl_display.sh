@@ -153,6 +153,7 @@ sql "SET NAMES utf8mb4;
 	CONVERT(X'6BC29B324A' USING utf8mb4), 'halted', 3)"
 ctl messages retry 1234571
 like "$ERR" 'key k\?2J stays halted' 'a key that stays halted is told'
+like "$ERR" "keys release [$]'k.302.2332J'" '... as one word of a command'
 check '... and does not move the cursor' not has_controls "$ERR"
 sql 'DELETE FROM outbox_blocked_keys WHERE first_sequence = 1234570;
     DELETE FROM outbox WHERE global_sequence = 1234571;
@@ -368,6 +369,24 @@ setup --no-event --yes --admin nobody
 logs
 config
 dead purge --all
+dead retry --all --dry-run
+messages retry --all --dry-run
+messages discard 77
+messages replay --all --dry-run
+messages resolve 77
+keys release nobody
+keys bury --all
+keys retry --all
+partitions sync --dry-run
+partitions pause --all --dry-run
+reconcile --dry-run
+phantoms forget --dry-run
+stream republish --dry-run
+stream forget --dry-run
+stream add --dry-run
+schema print --grants
+schema install --dry-run
+enqueue /dev/null --dry-run
 EOF2
 for args in "$EVIL" "--$EVIL" "messages list --$EVIL" "messages show $EVIL" \
     "help $EVIL" "keys release $EVIL --yes" "partitions pause $EVIL --yes" \

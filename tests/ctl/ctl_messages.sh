@@ -259,7 +259,16 @@ like "$(field .waits_for)" \
     'messages show: its partition is paused'
 shows '[.lease_owner, .lease_live]' '["paused",false]' \
     'messages show: a paused partition has no live lease'
+sql "INSERT INTO outbox_partitions (partition_key, lease_owner, lease_until)
+	VALUES ('--all; touch x', 'paused', '2037-12-31');
+    UPDATE outbox SET partition_key = '--all; touch x'
+	WHERE global_sequence = $SEQ"
+ctl --json messages show "$SEQ"
+like "$(field .waits_for)" "outboxctl partitions resume -- '--all; touch x'\$" \
+    'messages show: a label that a producer chose is one word of the remedy'
 ctl partitions resume --all
+sql "DELETE FROM outbox_partitions WHERE partition_key = '--all; touch x';
+    UPDATE outbox SET partition_key = 'p00' WHERE global_sequence = $SEQ"
 ctl messages show "$SEQ"
 like "$OUT" '^key +lonely$' 'messages show, no --json: a line for each value'
 is "$(grep -c payload <<< "$OUT")" 1 \

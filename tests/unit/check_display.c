@@ -132,6 +132,9 @@ START_TEST(word_is_one_for_a_shell)
 
 	display_put_word(&b, words[_i].word);
 	ck_assert_str_eq(b.data, words[_i].quoted);
+	buf_clear(&b);
+	display_put_operand(&b, "--all; x");
+	ck_assert_str_eq(b.data, "-- '--all; x'");
 	buf_free(&b);
 }
 END_TEST

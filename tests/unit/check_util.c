@@ -833,10 +833,24 @@ START_TEST(secret_of_all_is_refused)
 	} else {
 		ck_assert_ptr_null(s);
 		holds(e.text, "gives all users access");
-		holds(e.text, "chmod o= ");
+		holds(e.text, "chmod o= /");
 		holds(e.text, path.text);
 	}
 	secret_free(s);
+	remove(path.text);
+}
+END_TEST
+
+/* What is printed to be pasted has no word of the path in it. */
+START_TEST(path_of_secret_is_one_word)
+{
+	struct path	 path = in_dir("secret; it's");
+
+	write_file(path.text, "hunter2\n", 8);
+	ck_assert_int_eq(chmod(path.text, 0644), 0);
+	ck_assert_ptr_null(secret_read(path.text, "", &e));
+	holds(e.text, "chmod o= '/");
+	holds(e.text, "secret; it'\\''s'");
 	remove(path.text);
 }
 END_TEST
@@ -1014,6 +1028,7 @@ main(void)
 
 	tc = add_case(s, "secret");
 	tcase_add_loop_test(tc, secret_of_all_is_refused, 0, NROWS(modes));
+	tcase_add_test(tc, path_of_secret_is_one_word);
 	tcase_add_loop_test(tc, secret_is_the_first_line, 0, NROWS(secrets));
 	tcase_add_test(tc, long_secret_is_not_cut);
 	tcase_add_loop_test(tc, password_is_kept_as_by_mysql, 0, NROWS(kept));

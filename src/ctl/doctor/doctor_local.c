@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/display.h"
 #include "util/xalloc.h"
 
 #define GROUPS	64
@@ -77,6 +78,7 @@ is_readable(const struct doctor *d, const char *key, const char *path,
 static void
 check_secret(struct doctor *d, const char *key, const char *path)
 {
+	struct buf	word = { 0 };
 	struct stat	st;
 	unsigned	mode;
 
@@ -85,18 +87,20 @@ check_secret(struct doctor *d, const char *key, const char *path)
 		    strerror(errno));
 		return;
 	}
+	display_put_word(&word, path);
 	mode = st.st_mode & 0777;
 	if (!is_readable(d, key, path, &st))
 		doctor_say(d, DOCTOR_FAIL, key, "%s: the daemon may not read "
 		    "it: chown or chgrp it to the daemon's user", path);
 	else if (mode & 7)
 		doctor_say(d, DOCTOR_FAIL, key, "%s: mode %03o gives all users "
-		    "access: chmod o= %s", path, mode, path);
+		    "access: chmod o= %s", path, mode, word.data);
 	else if (mode & 030)
 		doctor_say(d, DOCTOR_ADVICE, key, "%s: mode %03o lets the group "
-		    "change it: chmod g-wx %s", path, mode, path);
+		    "change it: chmod g-wx %s", path, mode, word.data);
 	else
 		doctor_say(d, DOCTOR_OK, key, "%s: mode %03o", path, mode);
+	buf_free(&word);
 }
 
 static size_t

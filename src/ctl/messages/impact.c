@@ -214,14 +214,16 @@ impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 static void
 say_halt(const json_t *halt)
 {
-	struct buf	key = { 0 };
+	struct buf	key = { 0 }, word = { 0 };
 
 	buf_str(&key, member_text(halt, "key"));
+	display_put_operand(&word, key.data);
 	display_clean(key.data);
 	display_print(stderr, "outboxctl: key %s stays halted by dead message %lld: "
 	    "\"dead retry %lld\" sends that first, \"keys release %s\" goes on "
 	    "without it\n", key.data, member_number(halt, "by"),
-	    member_number(halt, "by"), key.data);
+	    member_number(halt, "by"), word.data);
+	buf_free(&word);
 	buf_free(&key);
 }
 

@@ -9,6 +9,7 @@
 #include "ctl/messages/destination.h"
 #include "ctl/messages/history.h"
 #include "ctl/messages/messages.h"
+#include "util/display.h"
 
 static const struct rows_column about[] = {
 	{ "sequence", ROWS_NUMBER }, { "state", ROWS_TEXT },
@@ -222,6 +223,20 @@ wait_of_letter(const json_t *o)
 	    sequence, sequence);
 }
 
+/* A producer has written the label, and an operator may paste the line. */
+static json_t *
+wait_of_paused(const char *label)
+{
+	struct buf	 word = { 0 };
+	json_t		*text;
+
+	display_put_operand(&word, label);
+	text = json_sprintf("its partition, which is paused: outboxctl "
+	    "partitions resume %s", word.data);
+	buf_free(&word);
+	return text;
+}
+
 /* The main reason why it is not being sent now, and the remedy. */
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
@@ -251,9 +266,7 @@ waits_for(const struct ctl *c, const json_t *o)
 		return json_sprintf("message %lld, an earlier one of its key",
 		    (long long)behind);
 	if (strcmp(message_text(o, "lease_owner"), STORE_PAUSED) == 0)
-		return json_sprintf("its partition, which is paused: "
-		    "outboxctl partitions resume %s", message_text(o,
-		    "partition"));
+		return wait_of_paused(message_text(o, "partition"));
 	if (member_number(o, "due_in_ms") <= SOON_MS &&
 	    (destination = destination_waits(c, o)) != NULL)
 		return destination;
