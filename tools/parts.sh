@@ -282,6 +282,7 @@ on_mysql() {
 	    tls; do
 		KIND=mysql script "$build" "tests/system/run_$t.sh" || return 1
 	done
+	KIND=mysql script "$build" tests/ctl/ctl_setup.sh
 }
 
 part_nats() {
