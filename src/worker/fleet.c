@@ -470,8 +470,8 @@ see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 /*
  * Make the view's leases our partitions.  Its answer about rows holds only if
  * the partitions are the same as before.  If other counts were declared after
- * the desired labels were chosen, keep the partitions, whose epochs are over
- * then, and read again.
+ * the desired labels were chosen, some of our leases are parts of classes only,
+ * which are not served: choose again at once.
  */
 static int
 adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
@@ -485,10 +485,8 @@ adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
 		return -1;
 	if (!all && !fleet_knows(f, v) && see_all(f, now, v, e) < 0)
 		return -1;
-	if (!counts_are_same(&v->counts, &f->counts)) {
+	if (!counts_are_same(&v->counts, &f->counts))
 		fleet_reread(f);
-		return 0;
-	}
 	report_taken(f, v->leases, v->nleases);
 	count_lost(f, v, f->ngiven - given);
 	if (forget_marks(f, v->leases, v->nleases, e) < 0)

@@ -361,6 +361,44 @@ START_TEST(nothing_is_written_too_late)
 }
 END_TEST
 
+/*
+ * The batch is given up, and the next one has begun: an answer to the first
+ * would count for whatever has its index now.  0: it comes too late; 1: nobody
+ * has taken it.
+ */
+START_TEST(answer_of_an_older_batch_is_not_told)
+{
+	struct pub_answer	a;
+	struct pub		p;
+
+	begin(all[_i / 2]);
+	conf->publish.timeout_ms = 20000;
+	p = relay.pubs[driver];
+	batch_of("ab");
+	if (_i % 2 == 0 && can(SILENT))
+		d->feel(SILENT);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert(envelope_fill(&relay.envelope, &relay.form, &msgs[i],
+		    &e) == 0);
+		real->begin(p.arg, clock_ms() + 20000);
+		ck_assert(real->send(p.arg, &relay.envelope, i, &e) ==
+		    PUB_SENT);
+		for (int k = 0; k < 4; k++)
+			pub_wait(&p, 1, -1, 20);
+	}
+	d->feel(FINE);
+	for (int64_t until = patience(); !real->answer(p.arg, &a); ) {
+		wait_more(&until, "the answer");
+		pub_wait(&p, 1, -1, 20);
+	}
+	ck_assert_uint_eq(a.index, 1);
+	ck_assert_int_eq(a.verdict, VERDICT_STORED);
+	pub_wait(&p, 1, -1, 20);
+	ck_assert(!real->answer(p.arg, &a));
+	end();
+}
+END_TEST
+
 /* The owner has to go while messages are out. */
 START_TEST(owner_may_leave_at_once)
 {
@@ -451,6 +489,7 @@ add_cases(TCase *tc)
 	tcase_add_loop_test(tc, it_goes_and_comes_back, 0, n);
 	tcase_add_loop_test(tc, no_more_are_out_than_allowed, 0, n);
 	tcase_add_loop_test(tc, nothing_is_written_too_late, 0, n);
+	tcase_add_loop_test(tc, answer_of_an_older_batch_is_not_told, 0, 2 * n);
 	tcase_add_loop_test(tc, owner_may_leave_at_once, 0, n);
 }
 

@@ -83,19 +83,18 @@ static void
 feel(enum mood mood)
 {
 	static const char *const	orders[MOODS] = {
-		[FINE] = "",
 		[REFUSES_ONE] = "/e/bad 0 400\n",
 		[REFUSES_ALL] = "/e 0 401\n",
-		[SILENT] = "/e 0 hang\n",
 		[CUTS] = "/e 0 cut\n",
-		[AWAY] = "",
 	};
 
-	order(orders[mood]);
+	order(orders[mood] == NULL ? "" : orders[mood]);
 	if (mood == AWAY)
 		kill_receiver();
 	else if (receiver == 0)
 		run_receiver();
+	else
+		kill(receiver, mood == SILENT ? SIGSTOP : SIGCONT);
 }
 
 static size_t

@@ -14,7 +14,7 @@ enum mood {
 	FINE,
 	REFUSES_ONE,	/* the message of type "bad" only, for good */
 	REFUSES_ALL,	/* by its own fault, with an answer */
-	SILENT,		/* it takes messages and never answers */
+	SILENT,		/* it takes messages; answers come when it is FINE */
 	CUTS,		/* its answers break off */
 	AWAY,
 	MOODS

@@ -697,6 +697,95 @@ START_TEST(nobody_is_waited_for_unless_messages_are_stored)
 }
 END_TEST
 
+/*
+ * Several destinations
+ */
+
+static bool
+always(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static const struct pub_ops	endpoint_ops = { .is_open = always };
+static const struct bytes	hook = { "hook", 4 };
+
+/* Messages of the type hook go to an endpoint, which is there. */
+static void
+doubt_begin_with_an_endpoint(void)
+{
+	static struct conf_route	rule = { .name = "hook", .subject = "",
+					    .type = "hook", .topic = "",
+					    .header = "", .endpoint = "",
+					    .path = "", .driver = DRIVER_HTTP,
+					    .envelope = CONF_INHERIT,
+					    .max_attempts = CONF_INHERIT,
+					    .backoff = CONF_INHERIT,
+					    .max_backoff = CONF_INHERIT };
+
+	doubt_begin();
+	conf->publish.routes.items = &rule;
+	conf->publish.routes.n = 1;
+	route_set_init(&relay.routes, conf, &relay.form);
+	ck_assert(relay.routes.several);
+	relay.pubs[DRIVER_HTTP].ops = &endpoint_ops;
+}
+
+static void
+doubt_end_with_an_endpoint(void)
+{
+	conf->publish.routes.items = NULL;
+	conf->publish.routes.n = 0;
+	doubt_end();
+}
+
+/* The stream tells nothing of what is in doubt there, and is not asked. */
+START_TEST(doubt_at_an_endpoint_is_none_of_the_stream)
+{
+	take_in_doubt(1000, 1001, 100);
+	fake.row[500] = 1000;
+	fake.row[600] = 1001;
+	batch.msgs[0].type = hook;
+	ck_assert_str_eq(resolve(), "UD");
+	batch.msgs[1].outcome = OUT_UNSENT;
+	fake.closed = true;
+	ck_assert_str_eq(resolve(), "UF");
+	fake.asked = 0;
+	batch.msgs[1].type = hook;
+	batch.msgs[1].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "UU");
+	ck_assert_uint_eq(fake.asked, 0);
+}
+END_TEST
+
+/*
+ * However long the broker is away, and whatever others take meanwhile: its
+ * messages are not taken for absent, and no second copy is sent.
+ */
+START_TEST(broker_that_is_away_tells_nothing)
+{
+	take_in_doubt(1000, 1000, 100);
+	fake.row[850] = 1000;
+	fake.mute = fake.nobody = true;
+	fake.closed = true;
+	for (int i = 0; i < 5; i++) {
+		ck_assert_str_eq(resolve(), "F");
+		batch.msgs[0].outcome = OUT_UNSENT;
+		in_doubt.fallback.since -= 31000;
+		relay.stored_at = clock_ms();
+		rec.at = 0;
+		ck_assert(!look());
+		rec.fallback.since -= 31000;
+	}
+	ck_rows("1000", "in_doubt_since IS NOT NULL");
+	ck_has_not(logged(), "sent again");
+	ck_has_not(logged(), "without a check");
+	fake.mute = fake.closed = false;
+	ck_assert_str_eq(resolve(), "D");
+}
+END_TEST
+
 static const char *const	blind[] = { "recover: off", "stream: \"\"" };
 
 START_TEST(nothing_is_looked_for)
@@ -750,4 +839,8 @@ add_doubts(Suite *s, const struct kind *k)
 	    NROWS(cuts));
 	tcase_add_test(tc, read_messages_may_be_removed);
 	tcase_add_loop_test(tc, nothing_is_looked_for, 0, NROWS(blind));
+	tc = add_case(s, "endpoint", k, k->start, doubt_begin_with_an_endpoint,
+	    doubt_end_with_an_endpoint);
+	tcase_add_test(tc, doubt_at_an_endpoint_is_none_of_the_stream);
+	tcase_add_test(tc, broker_that_is_away_tells_nothing);
 }

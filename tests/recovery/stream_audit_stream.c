@@ -551,6 +551,29 @@ START_TEST(restored_backup_is_completed)
 }
 END_TEST
 
+/*
+ * What went to another destination, before all others and since: no message of
+ * it is missing, whatever is asked of it.
+ */
+START_TEST(rows_of_other_destinations_are_not_missed)
+{
+	know("S1", 20);
+	deliver_elsewhere(301, 320, 5000);
+	deliver(1, 60, "'p00'", 4000);
+	if (_i > 0)
+		deliver_elsewhere(321, 330, 9);
+	if (_i < 2)		/* another Created of the same stream */
+		set_created();
+	else
+		strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
+	ck_assert(look());
+	ck_sql("NULL", WAITING);
+	ck_has_not(logged(), "created again");
+	ck_has_not(logged(), "acknowledged messages");
+	ck_assert_str_eq(rec.alarm.text, "");
+}
+END_TEST
+
 /* Rows with other ids, or of another stream, cannot be told from lost ones. */
 START_TEST(other_ids_are_not_lost)
 {
@@ -667,6 +690,8 @@ add_streams(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, empty_stream_is_an_alarm, 0, 4);
 	tcase_add_loop_test(tc, stream_made_anew_is_an_alarm, 0, 4);
 	tcase_add_loop_test(tc, restored_backup_is_completed, 0, 2);
+	tcase_add_loop_test(tc, rows_of_other_destinations_are_not_missed, 0,
+	    3);
 	tcase_add_loop_test(tc, other_ids_are_not_lost, 0, 2);
 	tcase_add_test(tc, report_sends_nothing);
 	tcase_add_loop_test(tc, nothing_is_looked_at, 0, NROWS(offs));

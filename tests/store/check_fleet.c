@@ -586,18 +586,25 @@ START_TEST(change_is_seen_by_who_looks_at_his_share)
 END_TEST
 
 /*
- * The counts change when the leases of the share have been read once: until
- * then only halves of classes are known.
+ * The counts change when the leases have been read once, those of the share or
+ * all: until then only halves of classes are known, and desired.
  */
 START_TEST(change_between_two_views_is_noticed)
 {
+	int64_t	now;
+
 	update_lease("p06", "lease_owner = NULL");
 	meanwhile.before = "SET lease_owner = '" ME "'";
 	meanwhile.what = change_to_40;
-	look_again();
+	if (_i == 1)
+		fleet.all_at = 0;
+	now = look_again();
 	ck_assert_ptr_null(meanwhile.before);
 	ck_assert_uint_eq(fleet.nowned, 14);
 	ck_whole();
+	/* Desired by the former counts: it is chosen again at once. */
+	if (_i == 1)
+		ck_assert_int_le(fleet_next(&fleet), now);
 	look_again();
 	ck_whole();
 	ck_assert_uint_eq(fleet.parts.n, 7);
@@ -781,7 +788,7 @@ add_members(Suite *s, const struct kind *k)
 
 	tc = add_case(s, "small", k, k->start, small_begin, small_end);
 	tcase_add_test(tc, change_is_seen_by_who_looks_at_his_share);
-	tcase_add_test(tc, change_between_two_views_is_noticed);
+	tcase_add_loop_test(tc, change_between_two_views_is_noticed, 0, 2);
 	tcase_add_loop_test(tc, look_is_one_statement, 0, 2);
 	tcase_add_loop_test(tc, new_label_is_not_overlooked, 0, 3);
 	tcase_add_loop_test(tc, share_is_looked_at_alone, 0, 2);

@@ -300,6 +300,7 @@ add_all(Suite *s, const struct kind *k)
 	add_schema(s, k);
 	add_leases(s, k);
 	add_candidates(s, k);
+	add_back(s, k);
 	add_whole(s, k);
 }
 

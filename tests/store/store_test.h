@@ -10,5 +10,6 @@ size_t	every_lease(struct lease **all, const struct lease *list[16]);
 void	add_schema(Suite *, const struct kind *);
 void	add_leases(Suite *, const struct kind *);
 void	add_candidates(Suite *, const struct kind *);
+void	add_back(Suite *, const struct kind *);
 
 #endif

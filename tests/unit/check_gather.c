@@ -1,5 +1,6 @@
 /* check_gather.c - when one worker serves the partitions of all */
 #include "lib/check.h"
+#include "lib/todo.h"
 
 #include <stdlib.h>
 
@@ -273,6 +274,23 @@ START_TEST(one_that_died_is_not_the_first)
 }
 END_TEST
 
+/* What its neighbour could send waits for it, for as long as that lasts. */
+START_TEST(one_that_cannot_publish_is_not_the_first)
+{
+	static const enum scoreboard_state	states[] = {
+		SCOREBOARD_NO_BROKER, SCOREBOARD_PAUSED
+	};
+
+	for (unsigned i = 0; i < NWORKERS; i++)
+		board->lines[i].state = SCOREBOARD_RUNNING;
+	board->lines[0].state = states[_i];
+	board->lines[0].state_since = now - 10000;
+	board->lines[0].pause.since = _i == 0 ? 0 : now - 10000;
+	ck_todo(gather_first(&workers[1], now) == 2,
+	    "the first of the gathered workers cannot publish");
+}
+END_TEST
+
 /* For instance each of them by the same message. */
 START_TEST(all_died_so_each_has_its_share)
 {
@@ -306,6 +324,7 @@ main(void)
 	tcase_add_test(tc, workers_of_this_master_are_known);
 	tcase_add_test(tc, a_worker_is_known_by_its_former_id);
 	tcase_add_test(tc, one_that_died_is_not_the_first);
+	tcase_add_loop_test(tc, one_that_cannot_publish_is_not_the_first, 0, 2);
 	tcase_add_test(tc, all_died_so_each_has_its_share);
 	return run_suite(s);
 }

@@ -191,6 +191,20 @@ START_TEST(nothing_is_sent_after_the_deadline)
 }
 END_TEST
 
+/* The claim is about to end, and nobody has read whose the last one is. */
+START_TEST(duplicate_that_nobody_has_read_is_in_doubt)
+{
+	named("abaa", "OOAA");
+	batch.claimed_at = now_ms - conf->worker.claim_ttl + TIMEOUT_MS +
+	    CONF_CLAIM_MARGIN_MS + 10;
+	fake.look_takes = TIMEOUT_MS + 20;
+	publish_as("DFUU");
+	ck_assert(msgs[1].in_doubt);
+	ck_assert(!msgs[0].in_doubt && !msgs[2].in_doubt);
+	ck_assert_uint_eq(res.renamed + res.unread, 0);
+}
+END_TEST
+
 /* Late, and perhaps another's: it is in doubt, and sent again. */
 START_TEST(late_duplicate_may_be_anybodys)
 {
@@ -281,6 +295,7 @@ add_looks(TCase *tc)
 	tcase_add_test(tc, end_of_the_worker_leaves_it_in_doubt);
 	tcase_add_test(tc, finishing_still_looks);
 	tcase_add_test(tc, nothing_is_sent_after_the_deadline);
+	tcase_add_test(tc, duplicate_that_nobody_has_read_is_in_doubt);
 	tcase_add_test(tc, late_duplicate_may_be_anybodys);
 	tcase_add_test(tc, second_answer_changes_nothing);
 	tcase_add_test(tc, look_does_not_wait_for_rounds);

@@ -73,6 +73,7 @@ struct fake {
 	bool		 look_is_forbidden;	/* and says so */
 	bool		 look_loses;	/* the connection, with the first */
 	size_t		 look_reads;	/* before it fails */
+	int64_t		 look_takes;	/* ms, for each message */
 };
 
 extern int64_t			now_ms;		/* what the clock says */
