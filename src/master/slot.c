@@ -240,7 +240,8 @@ suspect_message(struct slot *s, int status)
 	log_event(LOG_LVL_WARN, LOG_FIELDS(CHILD(s),
 	    LOG_NUMBER("sequence", handling), LOG_NUMBER("deaths", deaths)),
 	    "%s %u: died while it sent sequence %llu, as %u worker(s) did in "
-	    "a row; after retry.max_attempts of them the message is dead",
+	    "a row; after retry.max_attempts of them, and at least two, "
+	    "the message is dead",
 	    s->role, s->index, (unsigned long long)handling, deaths);
 }
 

@@ -17,6 +17,9 @@
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
+/* Fewer deaths are chance: a worker was killed, or one of the others did it. */
+#define DEATHS_MIN	2
+
 /* Its place, or nsuspects: as a rule there is none, and none to compare. */
 static size_t
 find_suspect(const struct flight *f, const struct msg *m)
@@ -49,6 +52,13 @@ clear_suspects(struct flight *f)
 			    m[i].sequence);
 }
 
+static bool
+is_poison(const struct flight *f, const struct msg *m, unsigned deaths)
+{
+	return deaths >= DEATHS_MIN && deaths >= route_max_attempts(
+	    f->r->conf, f->route[m - f->b->msgs]->rule);
+}
+
 static void
 bury_poison(struct flight *f, struct msg *m, unsigned deaths)
 {
@@ -76,7 +86,7 @@ is_put_off(struct flight *f, struct msg *m)
 	if (at == f->nsuspects)
 		return false;
 	deaths = suspect_deaths(&r->suspects[at]);
-	if (deaths >= r->conf->retry.max_attempts) {
+	if (is_poison(f, m, deaths)) {
 		bury_poison(f, m, deaths);
 		return true;
 	}

@@ -361,12 +361,15 @@ END_TEST
 
 /* Its lane waits for the burial. */
 static const struct {
-	unsigned	 deaths;
+	unsigned	 deaths, max;
 	bool		 no_dead;
 	const char	*outcomes;
 } killers[] = {
-	{ 24, false, "DFUD" }, { 25, false, "DXUD" }, { 26, false, "DXUD" },
-	{ 25, true, "DRUD" },
+	{ 24, 25, false, "DFUD" }, { 25, 25, false, "DXUD" },
+	{ 26, 25, false, "DXUD" }, { 25, 25, true, "DRUD" },
+	/* One death proves nothing: somebody has killed its worker. */
+	{ 1, 1, false, "DFUD" }, { 2, 1, false, "DXUD" },
+	{ 1, 2, false, "DFUD" }, { 2, 2, false, "DXUD" },
 };
 
 START_TEST(poison_is_dead)
@@ -374,6 +377,7 @@ START_TEST(poison_is_dead)
 	script("abbc", "AAAA");
 	suspects[9] = (struct suspect){ msgs[1].sequence, killers[_i].deaths };
 	relay.has_dead = !killers[_i].no_dead;
+	conf->retry.max_attempts = killers[_i].max;
 	publish_as(killers[_i].outcomes);
 	expect_sent("03");
 	if (killers[_i].outcomes[1] != 'X')

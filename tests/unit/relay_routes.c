@@ -184,6 +184,19 @@ START_TEST(route_has_its_own_patience)
 }
 END_TEST
 
+/* Also with what has ended its workers. */
+START_TEST(route_has_its_own_suspicion)
+{
+	rules[0].max_attempts = 3;
+	script("abc", "AAA");
+	types("wwt");
+	for (size_t i = 0; i < 3; i++)
+		suspects[i] = (struct suspect){ msgs[i].sequence, i == 1 ? 2 :
+		    3 };
+	publish_as("XFF");
+}
+END_TEST
+
 /*
  * Each destination answers for itself
  */
@@ -341,4 +354,5 @@ add_routes(TCase *tc)
 	tcase_add_test(tc, stream_to_be_audited_takes_nothing);
 	tcase_add_test(tc, endpoint_does_not_go_back);
 	tcase_add_test(tc, route_has_its_own_patience);
+	tcase_add_test(tc, route_has_its_own_suspicion);
 }
