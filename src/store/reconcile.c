@@ -16,8 +16,9 @@ say_unknown(const struct store *s, struct err *e)
 
 	if (store_has(s, T_SETTINGS))
 		err_set(e, "%s.reconcile_watermark is not set: set it to the "
-		    "last event that needs no outbox row, or to 0; "
-		    "see sql/schema.sql", table);
+		    "newest event, or a lower one that is above all whose "
+		    "rows were pruned: what is above it and has no row is "
+		    "sent; see sql/schema.sql", table);
 	else
 		err_set(e, "%s: no such table, so reconcile_watermark is not "
 		    "known: outboxctl setup --no-event creates it", table);

@@ -571,11 +571,12 @@ struct parking {
 	size_t		 n;
 };
 
-/* Park rows; unpark rows, of any lanes. */
+/* Park rows; unpark rows, of any lanes, while these counts are declared. */
 int	store_park(struct store *, const struct range *, size_t nranges,
 	    const struct parking *, size_t n, struct err *);
-int	store_unpark(struct store *, const struct range *, size_t nranges,
-	    const uint64_t *sequences, size_t n, struct err *);
+int	store_unpark(struct store *, const struct counts *,
+	    const struct range *, size_t nranges, const uint64_t *sequences,
+	    size_t n, struct err *);
 
 /*
  * store_settle.c - write back the outcomes

@@ -156,17 +156,38 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
 	return store_exec(s, "park", NULL, e);
 }
 
-int
-store_unpark(struct store *s, const struct range *ranges, size_t nranges,
-    const uint64_t *sequences, size_t n, struct err *e)
+/*
+ * A record has the label of its key under the present count, unless only the
+ * event tells that: then it has any of the class, and so would the rows.  While
+ * partitions sync --finish reads the rows that wait, no wrong label may come.
+ */
+static bool
+takes_label_of_event(const struct store *s, const struct counts *c)
 {
+	return !conf_partitions_by_key(s->conf) && c->nformer > 0;
+}
+
+int
+store_unpark(struct store *s, const struct counts *c,
+    const struct range *ranges, size_t nranges, const uint64_t *sequences,
+    size_t n, struct err *e)
+{
+	static const char	home[] = "NULLIF(b.partition_key, '')";
+	bool			by_event = takes_label_of_event(s, c);
+
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
 	    "b.first_sequence = " PARKED_UNDER("{o.partition_key}")
 	    " STRAIGHT_JOIN {partitions} AS p "
-	    "ON p.partition_key = b.partition_key "
-	    "SET {o.partition_key} = NULLIF(b.partition_key, '') "
-	    "WHERE {o.global_sequence} IN (");
+	    "ON p.partition_key = b.partition_key ");
+	store_put(s, by_event ? "LEFT JOIN {events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence} " : "");
+	store_put(s, "SET {o.partition_key} = ");
+	if (by_event)
+		store_put_relabel(s, c, home, "e", "{e.stream_id}");
+	else
+		store_put(s, home);
+	store_put(s, " WHERE {o.global_sequence} IN (");
 	store_put_list(s, sequences, n);
 	store_put(s, ") AND {o.published_at} IS NULL");
 	store_put_fence(s, ranges, nranges);

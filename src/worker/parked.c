@@ -77,7 +77,8 @@ unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
 	p->moved = true;
 	for (size_t i = 0; i < nlanes; i++)
 		parked_add_leases(&ls, lanes[i]->home);
-	rc = store_unpark(p->store, ls.items, ls.n, list, n, e);
+	rc = store_unpark(p->store, &p->parts->counts, ls.items, ls.n, list, n,
+	    e);
 	free(ls.items);
 	return rc;
 }
@@ -269,7 +270,7 @@ reread_records(struct parked *p, struct blocked_lane *const *lanes, size_t n)
  * The label of the partition under which the key's rows come back: the one that
  * new rows of the key have.  So parked rows lose the label of a former count.
  * Where the key does not tell that label, it is any that this worker owns with
- * it: that keeps the order as long as the former count is declared.
+ * it, and store_unpark() finds the right one.
  */
 static const struct part_label *
 home_label(const struct parked *p, const struct blocked_lane *l)

@@ -80,7 +80,8 @@ unpark_some(struct parked *p, const struct leases *ls, uint64_t first,
 	for (size_t i = 0; i < n; i++)
 		list[i] = found[i].sequence;
 	if (n > 0)
-		rc = store_unpark(p->store, ls->items, ls->n, list, n, e);
+		rc = store_unpark(p->store, &p->parts->counts, ls->items,
+		    ls->n, list, n, e);
 	free(list);
 	free(found);
 	*more = n == range.limit;

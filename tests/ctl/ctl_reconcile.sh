@@ -212,7 +212,7 @@ fails 1 'reconcile: .*denied.*outbox' 'reconcile without the right to INSERT' \
     reconcile
 is "$(tables)" "$before" 'reconcile without the right changes no table'
 sql 'UPDATE outbox_settings SET reconcile_watermark = NULL'
-fails 1 '^outboxctl: outbox_settings.reconcile_watermark is not set' \
+fails 1 '^outboxctl: outbox_settings.reconcile_watermark is not set: set it to the newest event' \
     'reconcile without a watermark' -c "$OP" reconcile --all
 sql 'DROP TABLE outbox_settings'
 fails 1 '^outboxctl: outbox_settings: no such table' \

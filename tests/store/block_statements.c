@@ -18,6 +18,8 @@ read_blocked(const char *label, struct blocked_list *list)
 
 enum call { BLOCK, UNBLOCK, PARK, UNPARK, NCALLS };
 
+static const struct counts	one_count = { .count = 1 };
+
 /* Rows 5 to 8 of p00, and what the call needs. */
 static void
 prepare(int which)
@@ -52,7 +54,7 @@ call(struct store *s, int which, uint64_t *written, struct err *err)
 	case PARK:
 		return store_park(s, &p00, 1, &parking, 1, err);
 	default:
-		return store_unpark(s, &p00, 1, rows, 2, err);
+		return store_unpark(s, &one_count, &p00, 1, rows, 2, err);
 	}
 }
 
@@ -325,7 +327,7 @@ START_TEST(rows_without_label_come_back)
 	add_record(1, "", "'k'", "failed");
 	ck_ok(store_park(st, &none, 1, &parking, 1, &e));
 	ck_assert_str_eq(labels(), "1 !1, 2 !1, 3 !1, 4 p00");
-	ck_ok(store_unpark(st, &none, 1, rows, 4, &e));
+	ck_ok(store_unpark(st, &one_count, &none, 1, rows, 4, &e));
 	ck_assert_str_eq(labels(), "1 NULL, 2 NULL, 3 NULL, 4 p00");
 }
 END_TEST
@@ -350,14 +352,14 @@ START_TEST(lanes_are_parked_apart)
 	ck_sql("p00", "SELECT partition_key FROM outbox "
 	    "WHERE global_sequence = 3");
 	/* Without a record its former partition is unknown. */
-	ck_ok(store_unpark(st, both, 2, all, 5, &e));
+	ck_ok(store_unpark(st, &one_count, both, 2, all, 5, &e));
 	ck_assert_str_eq(labels(),
 	    "1 !1, 2 !2, 4 !18446744073709551614, 5 p00");
 	add_record(1, "p00", "'k'", "failed");
 	sql("INSERT INTO outbox_blocked_keys (first_sequence, partition_key, "
 	    "reason, head_sequence) VALUES (18446744073709551614, "
 	    "'it''s \\\\', 'failed', 4)");
-	ck_ok(store_unpark(st, both, 2, all, 5, &e));
+	ck_ok(store_unpark(st, &one_count, both, 2, all, 5, &e));
 	ck_assert_str_eq(labels(), "1 p00, 2 !2, 4 it's \\, 5 p00");
 }
 END_TEST
@@ -405,7 +407,7 @@ use_every_statement(unsigned n)
 	ck_ok(store_blocked(st, two, 2, &blocked, &e));
 	store_blocked_free(&blocked);
 	ck_ok(store_park(st, both, 2, parking, 2, &e));
-	ck_ok(store_unpark(st, both, 2, list, 2 * n, &e));
+	ck_ok(store_unpark(st, &one_count, both, 2, list, 2 * n, &e));
 	ck_ok(store_unblock(st, both, 2, list, 2 * n, &e));
 	free(list);
 }

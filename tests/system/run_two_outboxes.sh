@@ -118,8 +118,18 @@ is "$(sql "SELECT COUNT(*) FROM mysql.tables_priv WHERE user = 'outbox' AND
     table_name IN ('outbox_webhooks', 'webhooks_streams')")" 2 \
     'all of the daemon'
 grants outbox_producer
+hold 'SELECT COUNT(*) FROM events'
 ctl -c "$HOOKS.admin" schema install
 is "$RC$ERR" 0 'schema install of the second, after the grants: exit status 0'
+# REPEATABLE READ: this transaction sees the registry as it was when it began.
+release "CALL outbox_enqueue('one', NULL, 'order.old', 1, NULL, NULL, 'x');"
+is "$(both '')" '4 0' \
+    'a transaction that began before that fills the first alone'
+ctl -c "$HOOKS.admin" --json status
+is "$(field '[.outbox.unfilled, .outbox.unfilled_first]')" '[2,3]' \
+    'status of the second tells it'
+ctl -c "$HOOKS.admin" reconcile --yes
+is "$(both '')" '4 2' 'reconcile of the second makes up for it'
 for file in "$CONF" "$HOOKS"; do
 	ctl -c "$file" schema check
 	is "$RC$OUT" 0 "schema check of ${file##*/} prints nothing"
