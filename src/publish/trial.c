@@ -109,10 +109,19 @@ is_own_size(const struct trial *t, const struct accused *a, int64_t now,
 		const struct accused *w = &t->accused[i];
 
 		if (w->group == a->group && w->kind == TRIAL_SIZE &&
-		    w->size <= a->size && now - w->first >= blame_after)
+		    w->size <= a->size && now - w->held_since >= blame_after)
 			return true;
 	}
 	return false;
+}
+
+/* Longer ones are taken all the time: it is refused for another reason. */
+static bool
+is_no_size(const struct accused *a, const struct accused *before, int64_t now,
+    int64_t blame_after)
+{
+	return before->longer && a->times >= LONG_TIMES &&
+	    now - a->first >= blame_after;
 }
 
 /*
@@ -135,7 +144,8 @@ is_own(const struct trial *t, const struct accused *a,
 {
 	switch (a->kind) {
 	case TRIAL_SIZE:
-		return is_own_size(t, a, now, blame_after);
+		return is_own_size(t, a, now, blame_after) ||
+		    is_no_size(a, before, now, blame_after);
 	case TRIAL_ADDRESS:
 		return is_own_address(t, a, before, now, blame_after);
 	default:
@@ -154,6 +164,9 @@ trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 	if (a == NULL && (a = add_accused(t, c, now)) == NULL)
 		return TRIAL_ALL;
 	before = *a;
+	if (a->times == 0 || a->kind != TRIAL_SIZE)
+		a->held_since = now;
+	a->longer = false;
 	a->kind = c->kind;
 	a->size = c->size;
 	a->last = now;
@@ -202,10 +215,10 @@ trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
 		a->apart = a->apart || sent_at >= a->sent_at;
 		if (sent_at > a->last)
 			a->taken_at = now;
+		a->longer |= size >= a->size && sent_at >= a->sent_at;
 		/* The limit is not there, or not any more. */
-		if (a->kind == TRIAL_SIZE && size >= a->size &&
-		    sent_at > a->first)
-			a->first = now;
+		if (size >= a->size && sent_at > a->held_since)
+			a->held_since = now;
 	}
 }
 

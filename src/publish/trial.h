@@ -41,10 +41,14 @@ struct accused {
 	enum trial_kind	kind;
 	size_t		size;
 	int64_t		first, last;	/* refusals */
+	int64_t		held_since;	/* of a size: the limit, if it is one */
 	unsigned	times;
 	int64_t		sent_at;	/* the last time */
 	int64_t		taken_at;	/* another one of its group, sent after
 					   the last refusal; 0: none */
+	bool		longer;		/* one of its group, as long or longer,
+					   that was not sent before it was taken
+					   since */
 	bool		apart;		/* one of its group that was sent after
 					   it was taken once */
 };
@@ -90,6 +94,8 @@ enum trial_say {
  *	closed to all; or for blame_after, if few others of its group were
  *	refused and its route takes others;
  *   a size: if for blame_after none of its group, as long or longer, was taken;
+ *	or refused for blame_after, and such a one was taken since the try
+ *	before: then it is no limit;
  *   an address: if for blame_after it alone of its group was refused, and its
  *	destination took others, of any type, since the try before.
  */
