@@ -103,7 +103,8 @@ resumes 'JetStream off'
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --delete
 produce --events 50 --keys 50
 paused 'a stream that is gone' \
-    '(paused|refused).*(no stream takes|cannot be used)' no_stream
+    '(paused|refused).*(no stream takes|cannot be used)' \
+    "no_stream${OUTBOX_IDLE_ROUTE:+|(audit )?no_stream|audit}"
 "$LAB" stream --nats "$URL_ADMIN" --name EVENTS --subjects 'events.>' \
     --dup-window 600
 resumes 'a stream that is gone'

@@ -37,7 +37,8 @@ losses_clear(struct ctl *c, const char *stream, uint64_t *streams,
 	store_sql(c->store, "UPDATE {streams} SET ");
 	if (stream == NULL)	/* or the next worker finds it again */
 		store_put(c->store, "known_since = GREATEST(known_since, "
-		    "COALESCE(alarm_at, known_since)), ");
+		    "COALESCE(alarm_at, known_since)), first_sequence = "
+		    "IF(alarm IS NULL, first_sequence, NULL), ");
 	else if (store_has_column(c->store, COL_SCRUB))
 		store_put(c->store, "missing = 0, missing_at = NULL, "
 		    "holes = NULL, ");
