@@ -148,6 +148,13 @@ stop_master "$MASTER"
 ctl setup --yes --no-event
 like "$OUT" '^Ready: start outbox-master' 'setup --no-event as text'
 is "$(sql 'SELECT COUNT(*) FROM shop.events')" 2 'and no event is sent'
+{
+	cat "$CONF"
+	echo 'publish: {routes: [{name: away, type: outbox.*, driver: discard}]}'
+} > "$DIR/routed.yml"
+ctl -c "$DIR/routed.yml" --json setup --yes
+like "$RC $(step event | tail -1)" '^0 delivered, to a destination of publish.routes' \
+    'an event that another destination gets' || say "$ERR"
 
 # Each tool names setup for a missing table, and setup makes it.
 for table in outbox_blocked_keys events; do

@@ -27,9 +27,13 @@
 #define SENT_MS		20000	/* for the event to be sent */
 #define POLL_MS		100
 
+/* A route led to another destination, which gives no sequence. */
+#define ELSEWHERE	UINT64_MAX
+
 struct event {
 	uint64_t	sequence;
-	uint64_t	ack_sequence;	/* in the stream; 0: not sent yet */
+	uint64_t	ack_sequence;	/* in the stream; 0: not sent yet;
+					   or ELSEWHERE */
 };
 
 /* The label of the key, as every producer computes it. */
@@ -163,8 +167,12 @@ look_for_ack(struct setup *s, struct event *ev, struct err *e)
 	char		 why[1024];
 
 	/* Without a stream a delivered row has none. */
-	store_sql(st, setup_has_stream(s->ctl) ? "SELECT {ack_sequence} " :
-	    "SELECT 1 ");
+	store_sql(st, setup_has_stream(s->ctl) ? "SELECT COALESCE(" : "SELECT (");
+	if (setup_has_stream(s->ctl))
+		store_putf(st, "{ack_sequence}, %llu) ",
+		    (unsigned long long)ELSEWHERE);
+	else
+		store_put(st, "1) ");
 	store_put(st, "FROM {outbox} WHERE {published_at} IS NOT NULL AND {global_sequence} = ");
 	store_putf(st, "%llu", (unsigned long long)ev->sequence);
 	if (store_query_number(st, "setup", &ev->ack_sequence, e) < 0 ||
@@ -260,6 +268,11 @@ setup_event(struct setup *s)
 	}
 	if ((status = send_event(s, &ev)) != CTL_DONE)
 		return status;
+	if (ev.ack_sequence == ELSEWHERE) {
+		setup_step(s, "event", "delivered, to a destination of "
+		    "publish.routes");
+		return CTL_DONE;
+	}
 	if (conf_stream(s->ctl->conf)[0] != '\0')
 		return see(s, &ev);
 	if (!setup_has_stream(s->ctl)) {
