@@ -100,7 +100,8 @@ enum fate stream_audit_judge(const struct stream_state *, const struct acked *,
 
 /* An audit of rows that were delivered in a period: options and results. */
 struct stream_audit_rows {
-	bool		 all;		/* also rows of unknown sequence */
+	uint64_t	 unknown_below;	/* rows below this, too, whose sequence
+					   in the stream is unknown; 0: none */
 	bool		 absent;	/* removed messages count as lost */
 	bool		 dry;		/* count only */
 	bool		 holes_lost;	/* a hole is no removal */

@@ -444,7 +444,7 @@ stream_audit_slice(struct stream_audit *r, struct stream_audit_rows *w,
 	struct stored_message	*stored;
 	enum audited		 audited = AUDIT_BROKEN;
 
-	if (store_acked(r->store, p, w->all, max, &l, e) < 0)
+	if (store_acked(r->store, p, w->unknown_below, max, &l, e) < 0)
 		return AUDIT_NO_DB;
 	*n = l.n;
 	stored = read_stored_messages(r, &l, &st, e);

@@ -756,11 +756,12 @@ struct acked_list {
 /*
  * Read about the first max rows that were delivered in the period, in sequence
  * order; rows of one moment stay together.  Rows without a stream sequence come
- * only if all is set.  from advances; at the end it equals until, and the list
- * is empty.
+ * only below this global sequence.  from advances; at the end it equals until,
+ * and the list is empty.
  */
-int	store_acked(struct store *, struct store_period *, bool all, size_t max,
-	    struct acked_list *, struct err *);
+int	store_acked(struct store *, struct store_period *,
+	    uint64_t unknown_below, size_t max, struct acked_list *,
+	    struct err *);
 
 /*
  * Read the latest or the oldest max rows delivered after since, older ones

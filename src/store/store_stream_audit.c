@@ -354,8 +354,8 @@ read_acked(struct store *s, struct acked_list *l, struct err *e)
 }
 
 int
-store_acked(struct store *s, struct store_period *p, bool all, size_t max,
-    struct acked_list *l, struct err *e)
+store_acked(struct store *s, struct store_period *p, uint64_t unknown_below,
+    size_t max, struct acked_list *l, struct err *e)
 {
 	char	end[STORE_TIME];
 
@@ -364,7 +364,11 @@ store_acked(struct store *s, struct store_period *p, bool all, size_t max,
 	store_sql(s, "SELECT ");
 	put_acked(s);
 	store_put_delivered(s, p->from, end);
-	store_put(s, all ? "" : " AND {ack_sequence} > 0");
+	store_put(s, " AND ({ack_sequence} > 0");
+	if (unknown_below > 0)
+		store_putf(s, " OR {global_sequence} < %llu",
+		    (unsigned long long)unknown_below);
+	buf_str(&s->sql, ")");
 	store_put(s, " ORDER BY {global_sequence}");
 	if (read_acked(s, l, e) < 0)
 		return -1;

@@ -167,7 +167,8 @@ END_TEST
 
 START_TEST(accepted_holes_are_not_republished)
 {
-	struct stream_audit_rows	w = { .all = true, .absent = true };
+	struct stream_audit_rows	w = { .absent = true,
+				    .unknown_below = UINT64_MAX };
 	char				until[STORE_TIME];
 	struct store_period		all = { "1970-01-01 00:00:01.000000",
 					    until };

@@ -637,7 +637,8 @@ END_TEST
 
 START_TEST(refill_takes_all_that_is_not_there)
 {
-	struct stream_audit_rows	w = { .all = true, .absent = true,
+	struct stream_audit_rows	w = { .absent = true,
+					    .unknown_below = UINT64_MAX,
 					    .dry = _i == 0 };
 	char				until[STORE_TIME];
 	struct store_period		all = { "1970-01-01 00:00:01.000000",

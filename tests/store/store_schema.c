@@ -676,7 +676,7 @@ START_TEST(result_is_whole)
 	store_sql(st, "SET SESSION sql_select_limit = 2");
 	ck_ok(store_exec(st, "limit", NULL, &e));
 	ck_ok(store_learn(st, &e));
-	ck_ok(store_acked(st, &p, true, 100, &l, &e));
+	ck_ok(store_acked(st, &p, UINT64_MAX, 100, &l, &e));
 	ck_assert_uint_eq(l.n, 4);
 	free(l.rows);
 	ck_ok(store_view(st, NULL, NULL, &v, &e));

@@ -211,6 +211,10 @@ rows_are 0 "outbox JOIN events ON sequence = global_sequence
 "$OUTBOX_MASTER" -c "$CONF" --once > "$DIR/once" 2>&1
 is "$(pending) $("$OUTBOXCTL" -c "$CONF" --json stream info | jq .messages)" \
     "0 $nsent" 'it is in the new stream' || sed 's/^/# /' "$DIR/once"
+write_conf
+is "$("$OUTBOXCTL" -c "$CONF" stream republish --dry-run)" \
+    "$nsent delivered rows: $nsent are in stream EVENTS, 0 are not" \
+    'nor does what an endpoint got count when the routes are gone'
 
 # --- messages that no route takes -------------------------------------------
 

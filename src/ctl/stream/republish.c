@@ -47,6 +47,20 @@ prepare_republish(struct republish *x, struct err *e)
 	return 0;
 }
 
+/*
+ * A row without a sequence went to another destination, which may be gone by
+ * now, or is from before sequences were recorded: it has none in front of it
+ * that has one.
+ */
+static int
+recorded_from(struct store *s, uint64_t *sequence, struct err *e)
+{
+	store_sql(s, "SELECT COALESCE((SELECT {global_sequence} FROM {outbox} "
+	    "WHERE {ack_sequence} IS NOT NULL ORDER BY {global_sequence} "
+	    "LIMIT 1), 18446744073709551615)");
+	return store_query_number(s, "delivered", sequence, e);
+}
+
 static int
 find_lost(struct republish *x, struct stream_audit_rows *w, bool dry,
     struct err *e)
@@ -54,11 +68,11 @@ find_lost(struct republish *x, struct stream_audit_rows *w, bool dry,
 	char			until[STORE_TIME];
 	struct store_period	all = { THE_BEGINNING, until };
 
-	/* A row without a sequence may be of another destination, or never
-	   recorded: it is sent again only if there is no other. */
-	*w = (struct stream_audit_rows){
-	    .all = !conf_goes_elsewhere(x->ctl->conf), .absent = true,
-	    .dry = dry };
+	*w = (struct stream_audit_rows){ .absent = true, .dry = dry };
+	/* Where there is another destination nobody can tell. */
+	if (!conf_goes_elsewhere(x->ctl->conf) &&
+	    recorded_from(x->ctl->store, &w->unknown_below, e) < 0)
+		return -1;
 	if (store_now(x->ctl->store, until, e) < 0)
 		return -1;
 	return stream_audit_rows(&x->audit, w, &all, e) == AUDIT_DONE ? 0 :
