@@ -165,7 +165,7 @@ static const struct command {
 	{ "check", CHECK, lab_check, "compare the events with the stream" },
 	{ "count", COUNT, lab_count, "one line of progress" },
 	{ "list", LIST, lab_list,
-	    "a line a message: its number, and that of its event" },
+	    "a line a message: its number, its event's, its time (ns)" },
 	{ "show", SHOW, lab_show, "print a stored message" },
 	{ "publish", PUBLISH, lab_publish, "publish a message" },
 	{ "purge", PURGE, lab_purge, "empty the stream" },

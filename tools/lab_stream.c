@@ -293,9 +293,9 @@ list_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 	const char	*event = "-";
 
 	(void)arg;
-	(void)when;
 	natsMsgHeader_Get(m, "Outbox-Sequence", &event);
-	printf("%llu %s\n", (unsigned long long)seq, event);
+	printf("%llu %s %lld\n", (unsigned long long)seq, event,
+	    (long long)when);
 }
 
 int

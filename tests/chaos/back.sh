@@ -485,7 +485,8 @@ check_answered() {
 	answered=$(awk '/^committed/ { n += $2 } END { print n + 0 }' \
 	    "$DIR/produced")
 	there=$(sql "SELECT COUNT(*) FROM events WHERE event_type IN
-	    ('lab.event', 'cold.event') OR ('$TABLES' = 'laravel'
+	    ('lab.event', 'cold.event') OR (event_type = 'hook.event'
+	    AND event_data LIKE '%\"pad\"%') OR ('$TABLES' = 'laravel'
 	    AND event_data LIKE '%\"pad\"%')")
 	say "answered $answered, there $there"
 	may_have_phantoms || {

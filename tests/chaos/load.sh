@@ -71,6 +71,36 @@ enqueue() {
 # for ever.
 poison() { [ "$TABLES" = pillar ] || enqueue "$@"; }
 
+# schedule KEY TYPE PAYLOAD: a message for a moment that is to come.  Where a row
+# has a column for that, the others of its key do not wait.
+schedule() {
+	enqueue "$@"
+	case $TABLES in
+	inline)
+		echo "UPDATE outbox_messages SET scheduled_at = NOW(6) +
+		    INTERVAL 2 SECOND WHERE message_id = @id;" ;;
+	laravel)
+		echo "UPDATE outbox_messages SET available_at = NOW(6) +
+		    INTERVAL 2 SECOND WHERE id = @id;" ;;
+	*)
+		echo "UPDATE outbox SET available_at = NOW(6) +
+		    INTERVAL 2 SECOND WHERE
+		    global_sequence = LAST_INSERT_ID();" ;;
+	esac
+}
+
+check_scheduled() {
+	case $TABLES in
+	inline) rows_are 0 'outbox_messages
+	    WHERE published_at < scheduled_at' 'nothing is sent too early' ;;
+	laravel) rows_are 0 'outbox_messages
+	    WHERE sent_at < available_at' 'nothing is sent too early' ;;
+	esac
+	check 'there were messages with a time' \
+	    [ "$(sql "SELECT COUNT(*) FROM events
+	    WHERE stream_id LIKE 'sched-%'")" -gt 0 ]
+}
+
 # Transactions that stay open for a while; among their rows delayed ones and
 # poison, whose type makes no subject.  The outcome of a lost connection does
 # not matter: the tables have it.
@@ -95,6 +125,9 @@ slow_producer() {
 				INTERVAL 1500000 MICROSECOND WHERE
 				global_sequence = LAST_INSERT_ID();"
 			enqueue "$key-b" chaos.slow "{\"b\": $i}"
+			! planned scheduled ||
+			    schedule "sched-$1-$i" chaos.slow "{\"t\": $i}"
+			! has_endpoint || endpoint_rows "$1" "$i"
 			# A hot key waits, and much comes behind it.
 			((i % 9)) || {
 				enqueue "hot-$((i % 8))" chaos.slow \
@@ -111,6 +144,7 @@ slow_producer() {
 				    "{\"p\": \"$1 $i\"}"
 				echo 'COMMIT;'
 			}
+			! has_endpoint || endpoint_poison "$1" "$i"
 		} | OUTBOX_SANDBOX_SESSION='' \
 		    timeout 20 "$SANDBOX" sql "$DIR/now" app ||
 		    nap 0.3
@@ -158,6 +192,7 @@ start_load() {
 		awkward_producer >/dev/null 2>>"$DIR/slow" &
 		SLOW+=($!)
 	}
+	! has_endpoint || endpoint_load
 	for i in 1 2 3; do
 		slow_producer "$i" >/dev/null 2>>"$DIR/slow" &
 		SLOW+=($!)

@@ -8,8 +8,9 @@
 #
 # See README beside it.  Among the names of --faults, "back" means all after
 # which the database knows less than before, "counts" another partition count
-# while processes are killed, "plain" all but those of "back", "all" everything.
-# Without it, and without --tables, both are the seed's choice.  --list prints the names of the faults, --plan the
+# while processes are killed, "routes" an HTTP endpoint beside the stream, "plain"
+# all but those of "back", "all" everything.  Without it, and without --tables,
+# both are the seed's choice.  --list prints the names of the faults, --plan the
 # schedule of a seed without running it.  The environment does as well: SEED,
 # DURATION, RATE, NMASTERS, KIND, TABLES, FAULTS; KEEP= (empty) keeps nothing of a
 # run that failed, LOGS=DIR gets a copy of the logs in any case; LAB and
@@ -40,6 +41,12 @@ ALL_FAULTS='
 	api_lie		3	proxy
 	damage		2
 	step_down	2
+	endpoint_refuse	3
+	endpoint_kill	1
+	endpoint_stop	1
+	scheduled	0
+	ddl		2
+	clock_step	1
 	count_change	0
 	failover	3	replica
 	failover_settles 3	replica
@@ -66,6 +73,9 @@ expand() {
 		all) fault_names ;;
 		counts) printf '%s\n' worker_kill worker_stop worker_term \
 		    master_kill master_term host_stop burst count_change ;;
+		routes) printf '%s\n' worker_kill worker_stop master_kill \
+		    nats_kill nats_stop db_kill burst endpoint_refuse \
+		    endpoint_kill endpoint_stop scheduled ddl clock_step ;;
 		back) awk "NF && ($back) { print \$1 }" <<<"$ALL_FAULTS" ;;
 		plain) awk "NF && !($back) { print \$1 }" <<<"$ALL_FAULTS" ;;
 		*) echo "$name" ;;
@@ -131,8 +141,8 @@ esac
 
 srcdir=${srcdir:-$(dirname "$0")/../..}
 KEEP=${KEEP-1}
-# shellcheck source=tests/lib/lib.sh
-. "$srcdir/tests/lib/lib.sh"
+# shellcheck source=tests/lib/http.sh
+. "$srcdir/tests/lib/http.sh"
 # shellcheck source=tests/lib/pillar.sh
 . "$srcdir/tests/lib/pillar.sh"
 case $TABLES in inline|laravel|debezium)
@@ -148,8 +158,11 @@ esac
 choose_streams
 # shellcheck source=tests/chaos/damage.sh
 . "$srcdir/tests/chaos/damage.sh"
+# shellcheck source=tests/chaos/endpoint.sh
+. "$srcdir/tests/chaos/endpoint.sh"
 [ -n "$NAMED" ] || choose_weather
 choose_window
+choose_endpoint
 choose_cluster
 
 # shellcheck source=tests/chaos/plan.sh
@@ -162,6 +175,7 @@ say "seed $SEED, $DURATION s, $RATE events/s, $NMASTERS master(s)" \
     "of $FIRST_WORKERS workers, hang_timeout $HANG_TIMEOUT," \
     "batches of $BATCH, $KIND, $TABLES tables"
 text="duplicate window $WINDOW_SECONDS s${WITH_CLUSTER:+, three brokers}"
+! has_endpoint || text+=', an endpoint'
 say "$text${WITH_TRIGGER:+, the trigger makes rows}"
 say "schedule, ${#PLAN[@]} entries: milliseconds, fault, target, how"
 for entry in "${PLAN[@]}"; do say "    $entry"; done
@@ -250,7 +264,8 @@ reap_jobs() {
 		name=${JOBS[$pid]}
 		unset "JOBS[$pid]"
 		case $name in
-		sever|purge|full|vars|kill|step) ;;	# may meet a server that just went
+		# May meet a server that just went.
+		sever|purge|full|vars|kill|step|ddl|clock) ;;
 		takeover|clone|cut|semisync|dump|restore|stream|damage)
 			"ended_$name" "$rc" ;;
 		*)
@@ -306,7 +321,7 @@ clean_up() {
 		mkdir -p "$LOGS"
 		cp "$DIR"/faults "$DIR"/m*.log "$LOGS"
 	}
-	for pid in $PROXY_db $PROXY_db2 $PROXY_nats; do
+	for pid in $PROXY_db $PROXY_db2 $PROXY_nats ${RPID:-}; do
 		mapfile -t children < <(worker_pids "$pid")
 		kill -KILL "$pid" "${children[@]}"
 	done
@@ -457,6 +472,7 @@ esac
 	"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/${TRIGGER:-}trigger.sql"
 }
 echo "$PARTITIONS" > "$DIR/count"
+! has_endpoint || { start_receiver; endpoint_orders; }
 ms
 START=$NOW
 # What the server is set to before the first session of the daemon.
@@ -488,6 +504,7 @@ say 'faults are over'
 check 'servers and masters run again after the faults' tick_until 80 all_up
 calm_down
 planned count_change && tick_until "$LATE" false	# the last one comes to all
+! has_endpoint || endpoint_end
 stop_load
 check 'the producers end' tick_until 70 are_gone "${PRODUCERS[@]}" "${SLOW[@]}"
 failed=0
@@ -522,14 +539,21 @@ done
 check 'the masters stop in time' tick_until $((STOP_TIMEOUT + 5)) all_are down
 is "$(left_over | tr '\n' ' ')" '' 'no process is left'
 
+! has_endpoint || endpoint_times
 move && { ! planned stream_full || move SLOW; }
 ok $? 'all messages are moved to the stream COPY'
 DEADLY="(e.event_type LIKE '% %' OR e.stream_id LIKE 'awkward-dead-%')"
 poison=$(sql "SELECT COUNT(*) FROM events AS e WHERE $DEADLY")
+OWN=app
+! has_endpoint || {
+	endpoint_views
+	check_endpoint
+	OWN=seen DEADLY="($DEADLY OR $REFUSED)"
+}
 MINE=()
 for ((m = 0; m < NMASTERS; m++)); do MINE+=("$m"); done
 check_own 'the stream is complete and in order, only poison is dead' \
-    app --wait 10 --expect-dead "$poison"
+    "$OWN" --wait 10 --expect-dead "$poison"
 check_told app "${MINE[@]}"
 planned neighbour && {
 	check_own "the neighbour's messages are complete and in order" app2 --expect-dead 0
@@ -545,9 +569,12 @@ planned damage || is "$(grep -hE ': lost [0-9]+ acknowledged' "$DIR"/m*.log |
 	rows_are 0 "outbox_dead_letters AS d LEFT JOIN events AS e
 	    ON e.sequence = d.global_sequence WHERE e.event_type IS NULL
 	    OR NOT $DEADLY OR d.reason <> 'message'" \
-	    "the dead letters are the $poison poison rows"
+	    "the dead letters are the poison rows"
 	rows_are 0 outbox_blocked_keys 'no key is blocked'
 }
+! planned scheduled || check_scheduled
+! planned clock_step || check 'no row waited because the clock was put back' \
+    [ ! -e "$DIR/late" ]
 rows_are 0 'outbox WHERE claim_token IS NOT NULL' 'no row is claimed'
 rows_are 0 'outbox_partitions
     WHERE lease_owner IS NOT NULL' 'no partition has an owner'

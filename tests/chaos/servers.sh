@@ -280,13 +280,145 @@ lies_end() {
 	note 'the lies are over'
 }
 
-# Where nobody names the faults a seed has some of those of this file and of
-# damage.sh, beside the older ones.
+#
+# DDL that a database takes while it is at work
+#
+
+# What is done to a table, and taken back; KEY is its first column.  A server
+# that went in between leaves it, and then only the second half does something.
+DDL=(
+	'ADD COLUMN chaos_n INT NULL|DROP COLUMN chaos_n'
+	"ADD COLUMN chaos_t VARCHAR(20) NOT NULL DEFAULT 'x' FIRST|DROP COLUMN chaos_t"
+	'ADD INDEX chaos_i (KEY)|DROP INDEX chaos_i'
+	"COMMENT = 'chaos'|COMMENT = ''"
+	'FORCE|FORCE'
+)
+
+plan_ddl() {
+	local n
+	is_busy ddl "$1" && return 1
+	below 100
+	n=$R
+	below "${#DDL[@]}"
+	occupy ddl $(($1 + 4000))
+	PLAN+=("$1 ddl $n $R")
+}
+
+do_ddl() { ! is_running db && ! is_running ddl && in_background ddl ddl "$@"; }
+
+# ddl N HOW: of the N-th table
+ddl() {
+	local tables table key part text=${DDL[$2]}
+	mapfile -t tables < <(timeout 20 "$SANDBOX" sql "$PRIMARY" -N app -e "
+	    SELECT CONCAT(c.table_name, ' ', c.column_name)
+	    FROM information_schema.columns AS c
+	    JOIN information_schema.tables AS t USING (table_schema, table_name)
+	    WHERE c.table_schema = 'app' AND t.table_type = 'BASE TABLE'
+	    AND c.column_key = 'PRI' GROUP BY c.table_name
+	    ORDER BY c.table_name")
+	[ "${#tables[@]}" -gt 0 ] || return
+	read -r table key <<<"${tables[$1 % ${#tables[@]}]}"
+	text=${text//KEY/$key}
+	echo "ddl: $table: $text"
+	for part in "${text%|*}" "${text#*|}"; do
+		timeout 20 "$SANDBOX" sql "$PRIMARY" app -e "
+		    SET SESSION lock_wait_timeout = 3;
+		    ALTER TABLE $table $part"
+		nap 0.3
+	done
+	return 0
+}
+
+#
+# The database's clock goes ahead a little, or back for so long that nobody waits
+# for it: all of its moments are moved the other way, which is the same to
+# whoever reads them.
+#
+
+CLOCK_LATE=30		# seconds until all that was enqueued before is gone
+
+plan_clock_step() {
+	local by
+	is_busy clock "$1" && return 1
+	between 2 10
+	by=$R
+	occupy clock $(($1 + 8000))
+	below 2
+	[ "$R" -eq 0 ] || {
+		between 45 60
+		by=-$R
+		occupy clock $(($1 + CLOCK_LATE * 1000))
+	}
+	PLAN+=("$1 clock_step $by")
+}
+
+# So that something waits, many rows come at that moment.
+do_clock_step() {
+	! is_running db && ! is_running clock || return 1
+	[ "$1" -gt 0 ] || do_burst 3000
+	in_background clock clock_step "$1"
+}
+
+# What was delivered long ago stays; so do events and what operators read.
+clock_step() {
+	local try
+	{
+		echo 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+		    START TRANSACTION;'
+		timeout 20 "$SANDBOX" sql "$PRIMARY" -N -r app -e "
+		    SELECT CONCAT('UPDATE ', table_name, ' SET ',
+			GROUP_CONCAT(column_name, ' = ', column_name,
+			' - INTERVAL $1 SECOND' SEPARATOR ', '),
+			IF(SUM(column_name IN ('published_at', 'sent_at')) = 0,
+			'', CONCAT(' WHERE COALESCE(',
+			MAX(IF(column_name IN ('published_at', 'sent_at'),
+			column_name, '')), ', NOW(6)) > NOW(6) -
+			INTERVAL 5 SECOND')), ';')
+		    FROM information_schema.columns
+		    JOIN information_schema.tables
+			USING (table_schema, table_name)
+		    WHERE table_schema = 'app' AND table_type = 'BASE TABLE'
+		    AND data_type IN ('timestamp', 'datetime')
+		    AND table_name NOT IN ('events', 'outbox_dead_letters',
+			'outbox_audit')
+		    GROUP BY table_name"
+		echo 'COMMIT;'
+	} > "$DIR/step"
+	for ((try = 0; try < 5; try++)); do
+		timeout 20 "$SANDBOX" sql "$PRIMARY" app < "$DIR/step" && {
+			echo "clock: stepped by $1"
+			[ "$1" -gt 0 ] || not_from_the_future
+			return
+		}
+	done
+	return 1
+}
+
+none_waits_for_the_clock() {
+	is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+	    AND claim_token IS NULL AND attempts = 0
+	    AND available_at = created_at
+	    AND created_at > NOW(6) + INTERVAL 1 SECOND
+	    AND partition_key NOT LIKE '!%'" 0
+}
+
+# What was enqueued before the step waits for no clock, whatever else fails.
+not_from_the_future() {
+	wait_until $(($(now_ms) + CLOCK_LATE * 1000)) \
+	    none_waits_for_the_clock || : > "$DIR/late"
+}
+
+# Where nobody names the faults a seed has some of those of this file, of
+# damage.sh and of endpoint.sh, beside the older ones.
 choose_weather() {
 	local name drop='' rest=''
 	[ $((SEED % 3)) -eq 1 ] || drop+=' damage step_down '
 	[ $((SEED % 5)) -ne 3 ] || drop+=' server_vars query_kill '
 	[ $((SEED % 4)) -ne 3 ] || drop+=' api_lie '
+	[ $((SEED / 3 % 2)) -eq 0 ] ||
+	    drop+=' endpoint_refuse endpoint_kill endpoint_stop '
+	[ $((SEED / 2 % 3)) -ne 1 ] || drop+=' ddl scheduled '
+	[ $((SEED / 2 % 3)) -ne 2 ] || drop+=' clock_step '
 	for name in $FAULTS; do
 		[[ $drop == *" $name "* ]] || rest+="$name "
 	done

@@ -5,17 +5,17 @@
  *
  * Listens on 127.0.0.1 and writes its port to DIRECTORY/port.  Each request is
  * a line of DIRECTORY/log: status, path, Idempotency-Key, X-Outbox-Key and
- * Outbox-Sequence, with tabs; "overlap" behind it if another request with the
- * same key had no answer yet.  DIRECTORY/last has the last request as it came,
- * and DIRECTORY/most the highest number of requests without an answer.
+ * Outbox-Sequence, with tabs; "overlap" if another request with the same key had
+ * no answer yet, or nothing; and the time.  DIRECTORY/last has the last request
+ * as it came, DIRECTORY/most the highest number of requests without an answer.
  *
  * DIRECTORY/orders is read for each request, one order in a line, first match
  * wins, and 200 without one:
  *
  *	PREFIX TIMES ANSWER [ARGUMENT]
  *
- * PREFIX of the path; TIMES 0: always; a file that has changed counts anew.
- * ANSWER is a status, with an argument "Name:value" as a header, or
+ * PREFIX of the path, or *TEXT of the body; TIMES 0: always; a file that has
+ * changed counts anew.  ANSWER is a status, with an argument "Name:value" as a header, or
  *
  *	hang		no answer
  *	close		close without an answer
@@ -94,9 +94,19 @@ struct order {
 	char	prefix[200], answer[40], argument[400];
 };
 
-/* The order for this path; an empty answer: none. */
+static bool
+is_meant(const struct order *o, const char *path, const char *body, size_t n)
+{
+	const char	*text = o->prefix + 1;
+
+	if (o->prefix[0] == '*')
+		return memmem(body, n, text, strlen(text)) != NULL;
+	return strncmp(path, o->prefix, strlen(o->prefix)) == 0;
+}
+
+/* The order for this request; an empty answer: none. */
 static struct order
-find_order(const char *path)
+find_order(const char *path, const char *body, size_t n)
 {
 	struct order	 o, none = { .answer = "" };
 	FILE		*f = fopen("orders", "r");
@@ -119,7 +129,7 @@ find_order(const char *path)
 		o = none;
 		if (sscanf(line, "%199s %u %39s %399[^\n]", o.prefix, &times,
 		    o.answer, o.argument) < 3 ||
-		    strncmp(path, o.prefix, strlen(o.prefix)) != 0 ||
+		    !is_meant(&o, path, body, n) ||
 		    (times > 0 && used[i] >= times))
 			continue;
 		used[i]++;
@@ -191,6 +201,7 @@ static void
 note(const struct conn *c, const struct order *o, const char *path,
     const char *head)
 {
+	struct timespec	ts;
 	char	 id[300], sequence[300];
 	FILE	*f = fopen("log", "a");
 	bool	 overlap = false;
@@ -201,10 +212,11 @@ note(const struct conn *c, const struct order *o, const char *path,
 		overlap = overlap || (&conns[i] != c && conns[i].fd >= 0 &&
 		    conns[i].out && strcmp(conns[i].key, c->key) == 0);
 	}
-	fprintf(f, "%s\t%s\t%s\t%s\t%s%s\n", o->answer[0] == '\0' ? "200" :
+	clock_gettime(CLOCK_REALTIME, &ts);
+	fprintf(f, "%s\t%s\t%s\t%s\t%s\t%s\t%lld.%06ld\n", o->answer[0] == '\0' ? "200" :
 	    o->answer, path, header(head, "\nIdempotency-Key", id), c->key,
 	    header(head, "\nOutbox-Sequence", sequence),
-	    overlap ? "\toverlap" : "");
+	    overlap ? "overlap" : "", (long long)ts.tv_sec, ts.tv_nsec / 1000);
 	fclose(f);
 	if (n > most && (most = n) > 0 && (f = fopen("most", "w")) != NULL) {
 		fprintf(f, "%u\n", n);
@@ -225,7 +237,7 @@ serve(struct conn *c, size_t head, size_t body)
 	sscanf(c->in, "POST %3999s", path);
 	c->out = true;
 	header(c->in, "\nX-Outbox-Key", c->key);
-	o = find_order(path);
+	o = find_order(path, c->in + head, body);
 	note(c, &o, path, c->in);
 	c->n -= head + body;
 	memmove(c->in, c->in + head + body, c->n);
