@@ -1,29 +1,79 @@
-#!/usr/bin/env bash
 # http.sh - how fast a backlog goes to an HTTP server on this machine
 #
-# usage: bench/http.sh [ROWS [CONCURRENCY [WORKERS]]]; in the build directory
-#
-# The server is nginx with one process.  Prints messages per second, from the
-# first row that was written back to the last.
-srcdir=${srcdir:-$(dirname "$0")/..}
-. "$srcdir/tests/lib/http.sh"
-POOL_LINES=()		# it waits for the disk, as users do
+# As drain, but the server is nginx with one process, of which nothing is stored
+# and which logs each request.
 
-rows=${1:-50000}
-# shellcheck disable=SC2034
-WORKERS=${3:-2}
-PARTITIONS=64
-start_servers
-port=$(free_port)
-start_nginx "$port" || skip_all 'no nginx'
-sql "UPDATE outbox_settings SET partition_count = $PARTITIONS"
-ENDPOINT=http://127.0.0.1:$port/e http_conf "concurrency: ${2:-64}"
-produce --bulk --producers 4 --events "$rows" --payload 200 --keys 2000 ||
-    { echo 'the backlog could not be written'; exit 1; }
-start_master
-wait_for 300 is_drained || { echo 'rows stay'; tail "$LOG"; exit 1; }
-sql "SELECT CONCAT(COUNT(*), ' messages, ', ROUND(COUNT(*) / TIMESTAMPDIFF(
-    MICROSECOND, MIN(published_at), MAX(published_at)) * 1000000), ' msg/s')
-    FROM outbox"
-ps -o pid=,time=,args= --ppid "$MASTER" | sed 's/^/# /'
-stop_master "$MASTER"
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
+
+HTTP_CONCURRENCY=${HTTP_CONCURRENCY:-64}
+
+requests() { cat "$NGINX_LOG_FILE" 2> /dev/null | wc -l; }
+has_requests() { [ "$(requests)" -ge "$1" ]; }
+
+# owns_all WORKERS: each has its share of leases, or one has gathered all
+owns_all() {
+	local owners=$1
+	[ "$GATHER" != true ] || owners=1
+	is_sql "SELECT COUNT(*) = $owners AND MAX(n) - MIN(n) <= 1
+	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
+	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live
+		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1
+}
+
+# http_fleet_start WORKERS: and wait until they are ready
+http_fleet_start() {
+	WORKERS=$1 BATCH=1000 LEASE_TTL=3600 HEARTBEAT_TTL=3600 HANG_TIMEOUT=0 \
+	    http_conf "concurrency: $HTTP_CONCURRENCY"
+	start_master
+	FLEET=("$MASTER")
+	wait_for 30 owns_all "$1" || die 'the workers do not get ready'
+	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
+}
+
+# http_drain ROWS WORKERS: sets RATE, as drain does
+http_drain() {
+	local go end before
+	before=$(requests)
+	http_fleet_start "$2"
+	fleet_hold
+	fill "$1" 200 2000
+	wait_until_quiet
+	cpu_mark
+	go=$(now_us)
+	fleet_go
+	wait_for "$PATIENCE" is_left 0 || die 'rows stay in the outbox'
+	end=$(sql "SELECT CAST(1000000 * UNIX_TIMESTAMP(MAX(published_at))
+	    AS UNSIGNED) FROM outbox")
+	wait_until_quiet
+	cpu_since
+	fleet_stop
+	RATE=$(calc "$1 * 1000000 / ($end - $go)")
+	figure rate "$RATE" msg/s
+	figure relay_cpu "$(calc "$CPU_RELAY / $1" 1)" us/msg
+	figure db_cpu "$(calc "$CPU_DB / $1" 1)" us/msg
+	# Each row was delivered, by one request.
+	wait_for 10 has_requests $((before + $1))
+	is_sql 'SELECT COUNT(published_at) FROM outbox' "$1" &&
+	    [ "$(requests)" -eq $((before + $1)) ] ||
+	    die "$(($(requests) - before)) requests for $1 rows"
+	reset
+}
+
+section_http() {
+	local port run
+	. "$top/tests/lib/http.sh"
+	port=$(free_port)
+	NGINX_LOG_FILE=$DIR/nginx/requests
+	NGINX_LOG="$NGINX_LOG_FILE combined buffer=64k flush=1s"
+	start_nginx "$port" || skip_all 'no nginx'
+	HELPERS+=("${MASTERS[@]}")	# ends with us
+	ENDPOINT=http://127.0.0.1:$port/e
+	for ((run = 1; run <= REPEAT; run++)); do
+		describe http "rows=$ROWS" "workers=$FLEETSIZE" \
+		    "concurrency=$HTTP_CONCURRENCY" "run=$run"
+		http_drain "$ROWS" "$FLEETSIZE"
+	done
+	kill "${HELPERS[@]}"
+	wait "${HELPERS[@]}" 2> /dev/null
+	HELPERS=()
+}

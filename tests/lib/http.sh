@@ -1,10 +1,11 @@
-# http.sh - helpers for tests of the HTTP driver; includes lib.sh
+# http.sh - helpers for tests of the HTTP driver; includes lib.sh, if need be
 #
 # The receiver of tests/lib/receiver.c, which does as it is told, and nginx.
 
 # shellcheck shell=bash disable=SC2034
 
-. "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+declare -F now_ms > /dev/null ||
+    . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 RECEIVER=${RECEIVER:-${OUTBOX_MASTER%/*}/receiver}
 RDIR=$DIR/receiver

@@ -57,11 +57,11 @@ all_sections() {
 	done
 
 	# The sections of the long form alone.
-	bench "${tiny[@]}" --only cost,sparse --lingers 50 --sparse-events 1
-	is $? 0 'small runs of cost and sparse: exit status 0'
+	bench "${tiny[@]}" --only cost,sparse,http --lingers 50 --sparse-events 1
+	is $? 0 'small runs of cost, sparse and http: exit status 0'
 	# A broker may have a message before its producer knows that it is committed.
 	for figure in cost:reached cost:p99 cost:statements:4 cost:statements_net \
-	    cost:relay_cpu cost:db_net:-1000 sparse:p50:-1 sparse:Questions; do
+	    cost:relay_cpu cost:db_net:-1000 sparse:p50:-1 sparse:Questions http:rate; do
 		IFS=: read -r section name low <<< "$figure"
 		check "$section has a $name above ${low:-0}" \
 		    is_above "$(value "$section" "$name")" "${low:-0}"
