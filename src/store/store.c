@@ -477,6 +477,12 @@ store_refused_value(const struct store *s)
 }
 
 bool
+store_isolate(const struct store *s, struct isolate *i, int rc)
+{
+	return isolate_judge(i, rc, store_refused_value(s));
+}
+
+bool
 store_learnt_wrong(const struct store *s)
 {
 	return db_learnt_wrong(s->db);

@@ -19,6 +19,7 @@
 #include "conf/counts.h"
 #include "mysql/db.h"
 #include "util/err.h"
+#include "util/isolate.h"
 #include "util/sequence_set.h"
 #include "common/ident.h"
 #include "common/msg.h"
@@ -48,6 +49,9 @@ enum db_fault	 store_fault(const struct store *);
 
 /* Did a value make the last statement fail?  See db_refused_value. */
 bool		 store_refused_value(const struct store *);
+
+/* isolate_judge() of what the last statement has returned. */
+bool		 store_isolate(const struct store *, struct isolate *, int rc);
 
 /* Is what store_learn() has read not so any more?  See db_learnt_wrong. */
 bool		 store_learnt_wrong(const struct store *);

@@ -177,30 +177,24 @@ store_begin_claim(struct store *s, struct batch *b)
 
 /* Claim; a row that the database refuses for its contents is left out. */
 static int
-claim_some(struct store *s, const struct claim *c, bool abandoned,
-    struct batch *b, uint64_t *claimed, struct err *e)
+claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
+    uint64_t *claimed, struct err *e)
 {
-	struct claim	half = *c;
-	uint64_t	n = 0;
+	struct isolate	 i = isolate_rows(c.set.n, 0);
+	const uint64_t	*all = c.set.sequences;
 
-	if (run_claim(s, c, abandoned, &n, e) == 0) {
-		*claimed += n;
-		return 0;
+	for (; isolate_next(&i); *claimed += i.changed) {
+		c.set.sequences = all + i.from;
+		c.set.n = i.n;
+		if (store_isolate(s, &i, run_claim(s, &c, abandoned,
+		    &i.changed, e))) {
+			store_say_refused(s, all[i.from], "claimed", e);
+			batch_refuse(b, all[i.from]);
+		}
+		if (i.halved)
+			c.pipelined = b->pipelined = false;
 	}
-	if (!store_refused_value(s))
-		return -1;
-	if (c->set.n == 1) {
-		store_say_refused(s, c->set.sequences[0], "claimed", e);
-		batch_refuse(b, c->set.sequences[0]);
-		return 0;
-	}
-	half.pipelined = b->pipelined = false;
-	half.set.n = c->set.n / 2;
-	if (claim_some(s, &half, abandoned, b, claimed, e) < 0)
-		return -1;
-	half.set.sequences += half.set.n;
-	half.set.n = c->set.n - half.set.n;
-	return claim_some(s, &half, abandoned, b, claimed, e);
+	return i.rc;
 }
 
 /*
@@ -216,9 +210,9 @@ store_claim(struct store *s, const struct claim_set *set, struct batch *b,
 
 	store_begin_claim(s, b);
 	*claimed = 0;
-	if (claim_some(s, &c, false, b, claimed, e) < 0)
+	if (claim_some(s, c, false, b, claimed, e) < 0)
 		return -1;
-	return *claimed == set->n ? 0 : claim_some(s, &c, true, b, claimed, e);
+	return *claimed == set->n ? 0 : claim_some(s, c, true, b, claimed, e);
 }
 
 int

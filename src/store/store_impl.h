@@ -30,6 +30,8 @@ struct aside {
 	uint64_t	behind;			/* this row; 0: from the first */
 	char		label[STORE_LABEL];	/* of that row */
 	int64_t		until;			/* clock_ms() */
+	uint64_t	first;			/* of those refused last */
+	struct err	why;			/* it was */
 	size_t		nuntold;		/* refusals since said_at */
 	int64_t		said_at;		/* 0: never */
 };

@@ -88,26 +88,25 @@ int
 store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o {primary} "
-	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
-	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
-	    "SET {o.in_doubt_since} = p.in_doubt_since "
-	    "WHERE {o.published_at} IS NULL AND {o.claim_token} IS NULL "
-	    "AND {o.in_doubt_since} IS NULL "
-	    "AND {o.global_sequence} <= p.in_doubt_upto "
-	    "AND {o.global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ")");
-	if (store_exec(s, "mark", NULL, e) == 0)
-		return 0;
-	if (!store_refused_value(s))
-		return -1;
-	if (n == 1) {		/* then its claim is refused as well */
-		store_say_refused(s, sequences[0], "marked as in doubt", e);
-		return 0;
+	struct isolate	i = isolate_rows(n, 0);
+
+	while (isolate_next(&i)) {
+		store_sql(s, "UPDATE {outbox} AS o {primary} "
+		    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
+		    "ON p.partition_key = COALESCE({o.partition_key}, '') "
+		    "SET {o.in_doubt_since} = p.in_doubt_since "
+		    "WHERE {o.published_at} IS NULL AND {o.claim_token} IS "
+		    "NULL AND {o.in_doubt_since} IS NULL "
+		    "AND {o.global_sequence} <= p.in_doubt_upto "
+		    "AND {o.global_sequence} IN (");
+		store_put_list(s, sequences + i.from, i.n);
+		buf_str(&s->sql, ")");
+		/* If it is refused, its claim is refused as well. */
+		if (store_isolate(s, &i, store_exec(s, "mark", NULL, e)))
+			store_say_refused(s, sequences[i.from],
+			    "marked as in doubt", e);
 	}
-	return store_mark_rows_in_doubt(s, sequences, n / 2, e) < 0 ? -1 :
-	    store_mark_rows_in_doubt(s, sequences + n / 2, n - n / 2, e);
+	return i.rc;
 }
 
 int

@@ -130,13 +130,6 @@ relabel(struct store *s, const struct counts *c, const uint64_t *list,
 	return store_exec(s, "scheduled", NULL, e);
 }
 
-/* Rows that were set aside in this transaction. */
-struct refusal {
-	size_t		n;
-	uint64_t	first;
-	struct err	why;	/* of the first */
-};
-
 /* The list is full: go on behind its last row, or good ones would wait. */
 static int
 read_behind(struct store *s, uint64_t sequence, struct err *e)
@@ -160,15 +153,15 @@ read_behind(struct store *s, uint64_t sequence, struct err *e)
 
 /* A minute from the end of the search, or a long one would begin anew. */
 static int
-put_aside(struct store *s, uint64_t sequence, struct refusal *r, struct err *e)
+put_aside(struct store *s, uint64_t sequence, size_t nrefused, struct err *e)
 {
 	struct aside	*a = &s->aside;
 
-	if (r->n++ == 0) {
-		r->first = sequence;
-		r->why = *e;
+	if (nrefused == 1) {
+		a->first = sequence;
+		a->why = *e;
 	}
-	if (r->n == REFUSED_MAX || (a->n == 0 && a->behind == 0))
+	if (nrefused == REFUSED_MAX || (a->n == 0 && a->behind == 0))
 		a->until = clock_ms() + ASIDE_MS;
 	a->rows[a->n++] = sequence;
 	return a->n < ASIDE_MAX ? 0 : read_behind(s, sequence, e);
@@ -181,38 +174,22 @@ forget_aside(struct aside *a)
 	a->behind = 0;
 }
 
-/* Rows that the database refuses are searched for by halves. */
-static int
-relabel_some(struct store *s, const struct counts *c, const uint64_t *list,
-    size_t n, struct refusal *r, struct err *e)
-{
-	if (r->n == REFUSED_MAX || relabel(s, c, list, n, e) == 0)
-		return 0;
-	if (!store_refused_value(s))
-		return -1;
-	if (n == 1)
-		return put_aside(s, list[0], r, e);
-	if (relabel_some(s, c, list, n / 2, r, e) < 0)
-		return -1;
-	return relabel_some(s, c, list + n / 2, n - n / 2, r, e);
-}
-
 /* Each second may refuse others: they are told together. */
 static void
-say_refused(struct aside *a, const struct refusal *r)
+say_refused(struct aside *a, size_t n)
 {
 	int64_t	now = clock_ms();
 
-	a->nuntold += r->n;
-	if (r->n == 0 || (a->said_at != 0 && now - a->said_at < SAY_MS))
+	a->nuntold += n;
+	if (n == 0 || (a->said_at != 0 && now - a->said_at < SAY_MS))
 		return;
-	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", r->first),
+	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", a->first),
 	    LOG_NUMBER("rows", a->nuntold), LOG_TEXT("error_class", "row")),
 	    "%zu message(s) whose scheduled_at has come wait, sequence %llu is "
 	    "one of them: the database refuses to give them the label of their "
 	    "partition: %s; repair the rows or the table, or run outboxctl "
 	    "messages discard; they are tried again within %d s", a->nuntold,
-	    (unsigned long long)r->first, r->why.text, ASIDE_MS / 1000);
+	    (unsigned long long)a->first, a->why.text, ASIDE_MS / 1000);
 	a->nuntold = 0;
 	a->said_at = now;
 }
@@ -222,12 +199,16 @@ static int
 bring_back(struct store *s, const uint64_t *list, size_t n,
     const struct counts *c, struct unscheduled *u, struct err *e)
 {
-	struct refusal	r = { .n = 0 };
+	struct isolate	i = isolate_rows(n, REFUSED_MAX);
 
-	if (relabel_some(s, c, list, n, &r, e) < 0)
+	while (isolate_next(&i))
+		if (store_isolate(s, &i, relabel(s, c, list + i.from, i.n,
+		    e)) && put_aside(s, list[i.from], i.nrefused, e) < 0)
+			return -1;
+	if (i.rc < 0)
 		return -1;
-	say_refused(&s->aside, &r);
-	u->more = n == BACK_MAX && r.n == 0;
+	say_refused(&s->aside, i.nrefused);
+	u->more = n == BACK_MAX && i.nrefused == 0;
 	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
 	    "FROM {outbox} WHERE {global_sequence} IN (");
 	store_put_list(s, list, n);

@@ -415,12 +415,12 @@ set_aside(struct store *s, struct msg *m, const char *what,
 }
 
 static struct batch
-part_of(const struct batch *b, size_t from, size_t to)
+part_of(const struct batch *b, const struct isolate *i)
 {
 	struct batch	part = *b;
 
-	part.msgs = b->msgs + from;
-	part.n = to - from;
+	part.msgs = b->msgs + i->from;
+	part.n = i->n;
 	return part;
 }
 
@@ -435,10 +435,7 @@ note_in_doubt(struct store *s, const struct batch *b, struct err *e)
 	return -1;
 }
 
-/*
- * Write all rows of an outcome in one statement.  If it is refused for the
- * contents of a row, write each half, and so on down to that row.
- */
+/* Write all rows of an outcome in one statement. */
 static int
 write_some(struct store *s, const struct batch *b, const struct kind *k,
     struct settled *done, struct err *e)
@@ -446,55 +443,56 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 	unsigned	 in_doubt = SETTLED_IN_DOUBT(k->outcome);
 	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
 	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
-	struct batch	 half;
+	int		 rc;
 
 	if (want == 0)
 		return 0;
-	if (k->write(s, b, k->outcome, &matched, e) == 0) {
+	if ((rc = k->write(s, b, k->outcome, &matched, e)) == 0) {
 		/* It ran before, without an answer, and wrote all of them. */
 		if ((done->done & in_doubt) && matched == 0)
 			matched = want;
 		*counter += matched;
 		done->fenced += want - matched;
 		set_written(b, k->outcome);
-		return 0;
-	}
-	/* The answer was lost: it may have been written. */
-	if (store_fault(s) == DB_LOST)
+	} else if (store_fault(s) == DB_LOST)
+		/* The answer was lost: it may have been written. */
 		done->done |= in_doubt;
-	if (!store_refused_value(s))
-		return -1;
-	if (b->n == 1) {
-		set_aside(s, b->msgs, k->what, e);
-		return note_in_doubt(s, b, e);
-	}
-	half = part_of(b, 0, b->n / 2);
-	if (write_some(s, &half, k, done, e) < 0)
-		return -1;
-	half = part_of(b, b->n / 2, b->n);
-	return write_some(s, &half, k, done, e);
+	return rc;
 }
 
-/* The same for rows in doubt; one that is refused keeps its claim. */
+static int
+write_outcome(struct store *s, const struct batch *b, const struct kind *k,
+    struct settled *done, struct err *e)
+{
+	struct isolate	i = isolate_rows(b->n, 0);
+	struct batch	part;
+
+	while (isolate_next(&i)) {
+		part = part_of(b, &i);
+		if (!store_isolate(s, &i, write_some(s, &part, k, done, e)))
+			continue;
+		set_aside(s, part.msgs, k->what, e);
+		if (note_in_doubt(s, &part, e) < 0)
+			return -1;
+	}
+	return i.rc;
+}
+
+/* Rows in doubt; one that is refused keeps its claim. */
 static int
 settle_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
-	struct batch	half;
+	struct isolate	i = isolate_rows(b->n, 0);
+	struct batch	part;
 
-	if (write_in_doubt(s, b, e) == 0)
-		return 0;
-	if (!store_refused_value(s))
-		return -1;
-	if (b->n == 1) {
-		b->msgs[0].outcome = OUT_DEFER;
-		set_aside(s, b->msgs, "scheduled for a retry", e);
-		return 0;
+	while (isolate_next(&i)) {
+		part = part_of(b, &i);
+		if (!store_isolate(s, &i, write_in_doubt(s, &part, e)))
+			continue;
+		part.msgs[0].outcome = OUT_DEFER;
+		set_aside(s, part.msgs, "scheduled for a retry", e);
 	}
-	half = part_of(b, 0, b->n / 2);
-	if (settle_in_doubt(s, &half, e) < 0)
-		return -1;
-	half = part_of(b, b->n / 2, b->n);
-	return settle_in_doubt(s, &half, e);
+	return i.rc;
 }
 
 int
@@ -508,7 +506,7 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (done->done & SETTLED(kinds[i].outcome))
 			continue;
-		if (write_some(s, b, &kinds[i], done, e) < 0)
+		if (write_outcome(s, b, &kinds[i], done, e) < 0)
 			return -1;
 		done->done |= SETTLED(kinds[i].outcome);
 	}

@@ -546,27 +546,20 @@ int
 store_reset(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
-	uint64_t	more = 0;
+	struct isolate	i = isolate_rows(n, 0);
 
-	if (reset_together(s, rows, n, known_ids, reset, e) == 0)
-		return 0;
-	if (!store_refused_value(s))
-		return -1;
-	*reset = 0;
-	if (n == 1) {
-		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
-		    rows[0].id.sequence), LOG_TEXT("error_class", "row")),
-		    "sequence %llu is lost and cannot be sent again: the "
-		    "database refuses this row: %s; repair the row or the "
-		    "table, then run outboxctl stream republish",
-		    (unsigned long long)rows[0].id.sequence, e->text);
-		return 0;
-	}
-	if (store_reset(s, rows, n / 2, known_ids, reset, e) < 0 ||
-	    store_reset(s, rows + n / 2, n - n / 2, known_ids, &more, e) < 0)
-		return -1;
-	*reset += more;
-	return 0;
+	for (*reset = 0; isolate_next(&i); *reset += i.changed)
+		if (store_isolate(s, &i, reset_together(s, rows + i.from, i.n,
+		    known_ids, &i.changed, e)))
+			log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER(
+			    "sequence", rows[i.from].id.sequence),
+			    LOG_TEXT("error_class", "row")),
+			    "sequence %llu is lost and cannot be sent again: "
+			    "the database refuses this row: %s; repair the row "
+			    "or the table, then run outboxctl stream republish",
+			    (unsigned long long)rows[i.from].id.sequence,
+			    e->text);
+	return i.rc;
 }
 
 bool

@@ -421,21 +421,12 @@ int
 store_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
-	uint64_t	more;
+	struct isolate	i = isolate_rows(n, 0);
 
-	if (mark_found(s, a, n, n_found, e) == 0)
-		return 0;
-	if (!store_refused_value(s))
-		return -1;
-	*n_found = 0;
-	if (n == 1) {
-		store_say_refused(s, a[0].id.sequence, "marked as delivered",
-		    e);
-		return 0;
-	}
-	if (store_found(s, a, n / 2, n_found, e) < 0 ||
-	    store_found(s, a + n / 2, n - n / 2, &more, e) < 0)
-		return -1;
-	*n_found += more;
-	return 0;
+	for (*n_found = 0; isolate_next(&i); *n_found += i.changed)
+		if (store_isolate(s, &i, mark_found(s, a + i.from, i.n,
+		    &i.changed, e)))
+			store_say_refused(s, a[i.from].id.sequence,
+			    "marked as delivered", e);
+	return i.rc;
 }

@@ -20,19 +20,11 @@
 /* Lanes in one statement. */
 #define LANES		256
 
-/*
- * The database may refuse a statement because of the content of one row.  Then
- * each lane has its own statement for ALONE_MS, and a lane that is refused
- * alone is not tried for ASIDE_MS.
- */
-#define ALONE_MS	60000
+/* A lane of which the database refuses a row or the record waits so long. */
 #define ASIDE_MS	30000
 
-static size_t
-max_lanes(const struct parked *p, int64_t now, size_t max)
-{
-	return now < p->alone_until ? 1 : max;
-}
+/* Behind so many, lanes wait for the next round: leases must be renewed. */
+#define REFUSED_MAX	50
 
 static bool
 is_aside(const struct blocked_lane *l, int64_t now)
@@ -40,28 +32,25 @@ is_aside(const struct blocked_lane *l, int64_t now)
 	return now < l->aside_until;
 }
 
-/* A statement about these lanes failed; 0: the round may go on. */
-static int
-note_refused(struct parked *p, struct blocked_lane *const *lanes, size_t n,
-    int64_t now, const struct err *e)
+/* What became of the statement about the lanes of this part. */
+static void
+judge(struct parked *p, struct isolate *i, struct blocked_lane *const *lanes,
+    int rc, int64_t now, const struct err *e)
 {
-	char	key[PRINTABLE_SIZE];
+	struct blocked_lane	*l = lanes[i->from];
+	char			 key[PRINTABLE_SIZE];
 
-	if (!store_refused_value(p->store))
-		return -1;
-	p->alone_until = now + ALONE_MS;
+	if (!store_isolate(p->store, i, rc))
+		return;
 	p->moved = true;
-	if (n > 1)
-		return 0;
-	printable_text(key, lanes[0]->key.data, lanes[0]->key.len);
-	if (lanes[0]->aside_until == 0)
+	printable_text(key, l->key.data, l->key.len);
+	if (l->aside_until == 0)
 		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("key", key),
 		    LOG_TEXT("error_class", "row")),
 		    "key %s: the database refuses to park, unpark or "
 		    "record it: %s; the key waits: correct the rows or the "
 		    "table", key, e->text);
-	lanes_put_aside(p->lanes, lanes[0], now + ASIDE_MS);
-	return 0;
+	lanes_put_aside(p->lanes, l, now + ASIDE_MS);
 }
 
 /* Give rows of these lanes their labels back. */
@@ -92,14 +81,12 @@ static int
 unblock(struct parked *p, const struct leases *ls, const uint64_t *list,
     size_t n, struct err *e)
 {
-	if (store_unblock(p->store, ls->items, ls->n, list, n, e) == 0)
-		return 0;
-	if (!store_refused_value(p->store))
-		return -1;
-	for (size_t i = 0; n > 1 && i < n; i++)
-		if (unblock(p, ls, list + i, 1, e) < 0)
-			return -1;
-	return 0;
+	struct isolate	i = isolate_rows(n, 0);
+
+	while (isolate_next(&i))
+		store_isolate(p->store, &i, store_unblock(p->store, ls->items,
+		    ls->n, list + i.from, i.n, e));
+	return i.rc;
 }
 
 static int
@@ -130,6 +117,7 @@ unpark_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	struct lanes		 *h = p->lanes;
 	struct blocked_lane	**lanes, *l;
+	struct isolate		  i;
 	uint64_t		 *list;
 	size_t			  n = 0;
 	int			  rc;
@@ -138,21 +126,21 @@ unpark_heads(struct parked *p, size_t limit, int64_t now, struct err *e)
 		return 0;
 	lanes = xcalloc(limit + 1, sizeof(*lanes));
 	list = xcalloc(limit + 1, sizeof(*list));
-	limit = max_lanes(p, now, limit);
 	for (l = h->lanes; l != NULL && n < limit; l = l->hh.next)
 		if (l->head_parked && l->due_at <= now &&
 		    !is_aside(l, now)) {
 			list[n] = l->head;
 			lanes[n++] = l;
 		}
-	rc = unpark(p, lanes, n, list, n, e);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		lanes_head_back(h, lanes[i]);
-	if (rc < 0)
-		rc = note_refused(p, lanes, n, now, e);
+	for (i = isolate_rows(n, REFUSED_MAX); isolate_next(&i);) {
+		rc = unpark(p, lanes + i.from, i.n, list + i.from, i.n, e);
+		for (size_t k = 0; rc == 0 && k < i.n; k++)
+			lanes_head_back(h, lanes[i.from + k]);
+		judge(p, &i, lanes, rc, now, e);
+	}
 	free(lanes);
 	free(list);
-	return rc;
+	return i.rc;
 }
 
 /* Lanes whose rows are unparked, and the rows read of each. */
@@ -165,40 +153,32 @@ struct returning {
 	size_t			 nrows;
 };
 
-/* The limit of the range that row i was found in. */
-static size_t
-limit_of(const struct returning *c, size_t i)
+/*
+ * The rows of these lanes.  The last row of a range at its limit stays parked:
+ * the rest starts there.
+ */
+static int
+unpark_rows(struct parked *p, const struct returning *c,
+    const struct isolate *part, struct err *e)
 {
-	return c->ranges[c->rows[i].range].limit;
-}
-
-/* The last row of a range at its limit stays parked: the rest starts there. */
-static void
-note_unparked(struct parked *p, const struct returning *c)
-{
-	uint64_t	next[STORE_RANGES];
-	size_t		used[STORE_RANGES] = { 0 };
+	uint64_t	*list = xcalloc(c->nrows + 1, sizeof(*list));
+	uint64_t	 next[STORE_RANGES];
+	size_t		 used[STORE_RANGES] = { 0 }, n = 0, r;
+	int		 rc;
 
 	for (size_t i = 0; i < c->n; i++)
 		next[i] = LANE_NONE;
-	for (size_t i = 0; i < c->nrows; i++)
-		if (++used[c->rows[i].range] == limit_of(c, i))
-			next[c->rows[i].range] = c->rows[i].sequence;
-	for (size_t i = 0; i < c->n; i++)
-		lanes_rows_back(p->lanes, c->lanes[i], next[i]);
-}
-
-static int
-unpark_rows(struct parked *p, const struct returning *c, struct err *e)
-{
-	uint64_t	*list = xcalloc(c->nrows + 1, sizeof(*list));
-	size_t		 used[STORE_RANGES] = { 0 }, n = 0;
-	int		 rc;
-
-	for (size_t i = 0; i < c->nrows; i++)
-		if (++used[c->rows[i].range] < limit_of(c, i))
+	for (size_t i = 0; i < c->nrows; i++) {
+		r = c->rows[i].range;
+		if (++used[r] == c->ranges[r].limit)
+			next[r] = c->rows[i].sequence;
+		if (used[r] < c->ranges[r].limit && r >= part->from &&
+		    r < part->from + part->n)
 			list[n++] = c->rows[i].sequence;
-	rc = unpark(p, c->lanes, c->n, list, n, e);
+	}
+	rc = unpark(p, c->lanes + part->from, part->n, list, n, e);
+	for (size_t i = part->from; rc == 0 && i < part->from + part->n; i++)
+		lanes_rows_back(p->lanes, c->lanes[i], next[i]);
 	free(list);
 	return rc;
 }
@@ -207,10 +187,8 @@ static void
 choose_returning(struct parked *p, struct returning *c, size_t limit,
     int64_t now)
 {
-	size_t	max = max_lanes(p, now, STORE_RANGES);
-
 	for (struct blocked_lane *l = p->lanes->lanes;
-	    l != NULL && c->n < max; l = l->hh.next)
+	    l != NULL && c->n < STORE_RANGES; l = l->hh.next)
 		if (lane_is_returning(l) && !is_aside(l, now))
 			c->lanes[c->n++] = l;
 	for (size_t i = 0; i < c->n; i++)
@@ -222,7 +200,7 @@ static int
 unpark_returning(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	struct returning	c = { .n = 0 };
-	int		rc;
+	struct isolate		i;
 
 	if (p->lanes->nreturning == 0)
 		return 0;
@@ -232,13 +210,10 @@ unpark_returning(struct parked *p, size_t limit, int64_t now, struct err *e)
 	if (store_candidates(p->store, c.ranges, c.n, &c.rows, &c.nrows,
 	    e) < 0)
 		return -1;
-	rc = unpark_rows(p, &c, e);
-	if (rc == 0)
-		note_unparked(p, &c);
-	else
-		rc = note_refused(p, c.lanes, c.n, now, e);
+	for (i = isolate_rows(c.n, REFUSED_MAX); isolate_next(&i);)
+		judge(p, &i, c.lanes, unpark_rows(p, &c, &i, e), now, e);
 	free(c.rows);
-	return rc;
+	return i.rc;
 }
 
 /*
@@ -347,12 +322,13 @@ static int
 record_failed(struct parked *p, int64_t now, struct err *e)
 {
 	struct blocked_lane	*lanes[LANES], *l;
-	size_t			 n = 0, max = max_lanes(p, now, LANES);
-	bool			 done, later = false;
+	struct isolate		 i;
+	size_t			 n = 0;
+	bool			 done = true, later = false;
 
 	if (!p->lanes->unrecorded)
 		return 0;
-	for (l = p->lanes->lanes; l != NULL && n < max; l = l->hh.next) {
+	for (l = p->lanes->lanes; l != NULL && n < LANES; l = l->hh.next) {
 		if (!is_to_be_seen(l, now))
 			continue;
 		if (is_aside(l, now))
@@ -360,10 +336,12 @@ record_failed(struct parked *p, int64_t now, struct err *e)
 		else
 			lanes[n++] = l;
 	}
-	if (n > 0 && write_records(p, lanes, n, &done, e) < 0)
-		return note_refused(p, lanes, n, now, e);
-	p->lanes->unrecorded = later || n == max;
-	return 0;
+	for (i = isolate_rows(n, REFUSED_MAX); done && isolate_next(&i);)
+		judge(p, &i, lanes, write_records(p, lanes + i.from, i.n,
+		    &done, e), now, e);
+	p->lanes->unrecorded = later || n == LANES || i.nrefused > 0 ||
+	    i.rc < 0;
+	return i.rc;
 }
 
 static bool
@@ -423,22 +401,33 @@ choose_to_park(struct parked *p, struct to_park *g, size_t max, int64_t now)
 
 	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
 	/* A returning lane has a record; other lanes get one for their head. */
-	for (size_t i = 0; i < n && g->n < max_lanes(p, now, LANES) &&
-	    g->nsequences < max; i++)
+	for (size_t i = 0; i < n && g->n < LANES && g->nsequences < max; i++)
 		choose_rows(g, lanes[i], max - g->nsequences, now);
 	free(lanes);
 }
 
+/* Not *done: the leases are read again, and these lanes are gone. */
 static int
-park_chosen(struct parked *p, const struct to_park *g, struct err *e)
+park_part(struct parked *p, struct to_park *g, const struct isolate *part,
+    bool *done, struct err *e)
 {
-	struct leases	ls = { 0 };
-	int		rc;
+	struct blocked_lane	**lanes = g->lanes + part->from;
+	struct parking		 *parking = g->parking + part->from;
+	struct leases		  ls = { 0 };
+	int			  rc;
 
+	rc = write_records(p, lanes, part->n, done, e);
+	if (rc < 0 || !*done)
+		return rc;
 	p->moved = true;
-	for (size_t i = 0; i < g->n; i++)
-		parked_add_leases(&ls, g->lanes[i]->home);
-	rc = store_park(p->store, ls.items, ls.n, g->parking, g->n, e);
+	for (size_t i = 0; i < part->n; i++) {
+		parking[i].first = lanes[i]->record;
+		parked_add_leases(&ls, lanes[i]->home);
+	}
+	rc = store_park(p->store, ls.items, ls.n, parking, part->n, e);
+	for (size_t i = 0; rc == 0 && i < part->n; i++)
+		lanes_parked(p->lanes, lanes[i], parking[i].sequences,
+		    parking[i].n);
 	free(ls.items);
 	return rc;
 }
@@ -447,9 +436,9 @@ static int
 park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
 	struct to_park	g = { 0 };
+	struct isolate	i;
 	size_t		nrows = lanes_nrows(p->lanes);
 	bool		done = true;
-	int		rc = 0;
 
 	/* With ordering: partition a scan reads one row of a blocked lane. */
 	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
@@ -458,19 +447,10 @@ park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 		return 0;
 	nrows -= limit / 2;
 	choose_to_park(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
-	if (g.n > 0)
-		rc = write_records(p, g.lanes, g.n, &done, e);
-	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
-		g.parking[i].first = g.lanes[i]->record;
-	if (rc == 0 && done && g.n > 0)
-		rc = park_chosen(p, &g, e);
-	for (size_t i = 0; rc == 0 && done && i < g.n; i++)
-		lanes_parked(p->lanes, g.lanes[i], g.parking[i].sequences,
-		    g.parking[i].n);
+	for (i = isolate_rows(g.n, REFUSED_MAX); done && isolate_next(&i);)
+		judge(p, &i, g.lanes, park_part(p, &g, &i, &done, e), now, e);
 	free(g.sequences);
-	if (rc < 0)
-		rc = note_refused(p, g.lanes, g.n, now, e);
-	return rc;
+	return i.rc;
 }
 
 int

@@ -30,9 +30,6 @@ struct parked {
 	bool			 moved;		/* the last round moved rows;
 						   there may be more */
 	bool			 reread;	/* a lease differs from ours */
-	int64_t			 alone_until;	/* clock_ms(); a lane was
-						   refused: one lane in each
-						   statement until then */
 };
 
 /*

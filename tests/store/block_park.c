@@ -305,6 +305,97 @@ START_TEST(refused_lane_comes_back_later)
 }
 END_TEST
 
+#define LANES	8
+
+/* A lane of a to h has two rows, the head is due in a minute. */
+static void
+make_lanes(bool parked)
+{
+	static const char	*const keys[LANES] = { "a", "b", "c", "d", "e",
+				    "f", "g", "h" };
+
+	for (unsigned i = 0; i < LANES; i++) {
+		add_rows_of(keys[i], 2 * i + 1, 2 * i + 2, "'p00'");
+		if (!parked) {
+			wait_for_head(bytes_of(keys[i]), 2 * i + 1, 2 * i + 2,
+			    60000);
+			continue;
+		}
+		sql("UPDATE outbox SET partition_key = '!%u', available_at = "
+		    "NOW(6) + INTERVAL 60 SECOND WHERE global_sequence IN "
+		    "(%u, %u)", 2 * i + 1, 2 * i + 1, 2 * i + 2);
+		add_record(2 * i + 1, "p00", sql_text("SELECT QUOTE('%s')",
+		    keys[i]), "failed");
+	}
+}
+
+/* In one round: those with a record, or a row in the partition. */
+START_TEST(others_get_records_at_once)
+{
+	make_lanes(false);
+	put_obstacle("23000", "INSERT", "outbox_blocked_keys",
+	    "NEW.order_key IN ('c', 'f')");
+	go(100);
+	ck_sql("1,3,7,9,13,15", "SELECT GROUP_CONCAT(first_sequence ORDER BY "
+	    "first_sequence) FROM outbox_blocked_keys");
+	ck_assert_uint_eq(times_logged("the database refuses to park"), 2);
+	go(100);
+	ck_assert(!backlog.parked.moved);
+}
+END_TEST
+
+static unsigned
+count_aside(void)
+{
+	unsigned	n = 0;
+
+	for (struct blocked_lane *l = backlog.lanes->lanes; l != NULL;
+	    l = l->hh.next)
+		n += l->aside_until != 0;
+	return n;
+}
+
+START_TEST(many_refused_lanes_take_rounds)
+{
+	char	key[8];
+
+	for (unsigned i = 1; i <= 60; i++) {
+		snprintf(key, sizeof(key), "k%u", i);
+		add_rows_of(key, i, i, "'p00'");
+		wait_for_head(bytes_of(key), i, i, 60000);
+	}
+	put_obstacle("23000", "INSERT", "outbox_blocked_keys", "TRUE");
+	go(100);
+	ck_assert_uint_eq(count_aside(), 50);
+	ck_assert(backlog.parked.moved);
+	go(100);
+	ck_assert_uint_eq(count_aside(), 60);
+	go(100);
+	ck_assert(!backlog.parked.moved);
+}
+END_TEST
+
+START_TEST(others_come_back_at_once)
+{
+	make_lanes(true);
+	go(20);
+	put_obstacle("23000", "UPDATE", "outbox",
+	    "NEW.partition_key = 'p00' AND NEW.global_sequence IN (5, 14)");
+	ck_ok(parked_round(&backlog.parked, 20, 61000, &e));
+	ck_sql("1,3,7,9,11,13,15", "SELECT GROUP_CONCAT(global_sequence "
+	    "ORDER BY global_sequence) FROM outbox WHERE partition_key = 'p00'");
+	for (unsigned i = 1; i < 2 * LANES; i += 2)
+		if (i != 5)
+			lanes_row_gone(backlog.lanes, i);
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE partition_key = 'p00'");
+	ck_ok(parked_round(&backlog.parked, 20, 62000, &e));
+	ck_sql("2,4,8,10,12,16", "SELECT GROUP_CONCAT(global_sequence "
+	    "ORDER BY global_sequence) FROM outbox WHERE partition_key = 'p00' "
+	    "AND published_at IS NULL");
+}
+END_TEST
+
 /* It does no harm: no row is parked under it any more. */
 START_TEST(refused_record_stays)
 {
@@ -621,6 +712,9 @@ add_parking(TCase *tc)
 	    NROWS(unparkable));
 	tcase_add_test(tc, refused_record_is_made_later);
 	tcase_add_test(tc, refused_lane_comes_back_later);
+	tcase_add_test(tc, others_get_records_at_once);
+	tcase_add_test(tc, many_refused_lanes_take_rounds);
+	tcase_add_test(tc, others_come_back_at_once);
 	tcase_add_test(tc, refused_record_stays);
 	tcase_add_loop_test(tc, rung_round_changes_nothing, 0, 2);
 	tcase_add_test(tc, heads_come_back_when_due);

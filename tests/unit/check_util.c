@@ -1,8 +1,8 @@
 /*
  * check_util.c - the small modules that all others stand on
  *
- * err, buf, backoff, trouble, link, log, secret and plain.  No clock: time is
- * a number that the test passes in.
+ * err, buf, backoff, isolate, trouble, link, log, secret and plain.  No clock:
+ * time is a number that the test passes in.
  */
 #include "lib/check.h"
 
@@ -17,6 +17,7 @@
 #include "mysql/password_hash.h"
 #include "util/backoff.h"
 #include "util/buf.h"
+#include "util/isolate.h"
 #include "util/reconnect.h"
 #include "util/printable.h"
 #include "util/secret.h"
@@ -971,6 +972,115 @@ START_TEST(hex_is_read_back)
 }
 END_TEST
 
+/*
+ * isolate
+ */
+
+#define ROWS	1000
+
+/* A table whose rows are written from the first to the last. */
+static struct {
+	bool	bad[ROWS];		/* refused, with others and alone */
+	size_t	at;			/* rows written or refused so far */
+	size_t	nrefused, changed;
+	size_t	nwrites, fails_at;	/* this write gets no answer */
+} table;
+
+static int
+write_rows(struct isolate *i)
+{
+	ck_assert_uint_eq(i->from, table.at);
+	ck_assert_uint_gt(i->n, 0);
+	i->changed = i->n;		/* of the first statement of two */
+	if (++table.nwrites == table.fails_at)
+		return -1;
+	for (size_t k = i->from; k < i->from + i->n; k++)
+		if (table.bad[k])
+			return -1;
+	table.at += i->n;
+	return 0;
+}
+
+static int
+write_table(size_t n, size_t max)
+{
+	struct isolate	i = isolate_rows(n, max);
+	int		rc;
+
+	table.at = table.nrefused = table.changed = table.nwrites = 0;
+	for (; isolate_next(&i); table.changed += i.changed) {
+		rc = write_rows(&i);
+		if (!isolate_judge(&i, rc, table.nwrites != table.fails_at))
+			continue;
+		ck_assert(table.bad[i.from] && i.n == 1);
+		table.at++;
+		table.nrefused++;
+	}
+	ck_assert_uint_eq(i.nrefused, table.nrefused);
+	ck_assert_uint_eq(table.changed, table.at - table.nrefused);
+	return i.rc;
+}
+
+/* Each set of bad rows in lists of up to ten. */
+START_TEST(refused_rows_are_found)
+{
+	size_t	n = (size_t)_i, nbad;
+
+	for (unsigned bits = 0; bits < 1u << n; bits++) {
+		nbad = 0;
+		for (size_t k = 0; k < n; k++)
+			nbad += table.bad[k] = bits >> k & 1;
+		ck_assert_int_eq(write_table(n, 0), 0);
+		ck_assert_uint_eq(table.at, n);
+		ck_assert_uint_eq(table.nrefused, nbad);
+		ck_assert_uint_le(table.nwrites, n == 0 ? 0 :
+		    nbad == 0 ? 1 : 2 * n - 1);
+	}
+}
+END_TEST
+
+START_TEST(one_of_many_takes_few_writes)
+{
+	for (size_t k = 0; k < ROWS; k++) {
+		table.bad[k] = true;
+		ck_assert_int_eq(write_table(ROWS, 0), 0);
+		ck_assert_uint_eq(table.at, ROWS);
+		ck_assert_uint_eq(table.nrefused, 1);
+		ck_assert_uint_le(table.nwrites, 21);
+		table.bad[k] = false;
+	}
+}
+END_TEST
+
+START_TEST(all_of_many_end_at_the_most)
+{
+	memset(table.bad, true, sizeof(table.bad));
+	ck_assert_int_eq(write_table(ROWS, 0), 0);
+	ck_assert_uint_eq(table.nrefused, ROWS);
+	ck_assert_uint_eq(table.nwrites, 2 * ROWS - 1);
+	ck_assert_int_eq(write_table(ROWS, 50), 0);
+	ck_assert_uint_eq(table.nrefused, 50);
+	ck_assert_uint_eq(table.at, 50);
+	ck_assert_uint_le(table.nwrites, 2 * 50 + 10);
+}
+END_TEST
+
+/* A connection that is lost, or a lock: no row is to blame, and it is over. */
+START_TEST(failure_ends_the_search)
+{
+	size_t	nwrites;
+
+	table.bad[3] = table.bad[4] = table.bad[8] = true;
+	ck_assert_int_eq(write_table(10, 0), 0);
+	nwrites = table.nwrites;
+	for (size_t k = 1; k <= nwrites; k++) {
+		table.fails_at = k;
+		ck_assert_int_eq(write_table(10, 0), -1);
+		ck_assert_uint_eq(table.nwrites, k);
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -995,6 +1105,12 @@ main(void)
 	tcase_add_test(tc, backoff_jitters_by_a_fifth);
 	tcase_add_loop_test(tc, retry_jitters_as_told, 0, NROWS(jitters));
 	tcase_add_loop_test(tc, retry_doubles_up_to_max, 0, NROWS(retries));
+
+	tc = add_case(s, "isolate");
+	tcase_add_loop_test(tc, refused_rows_are_found, 0, 11);
+	tcase_add_test(tc, one_of_many_takes_few_writes);
+	tcase_add_test(tc, all_of_many_end_at_the_most);
+	tcase_add_test(tc, failure_ends_the_search);
 
 	tc = add_case(s, "trouble");
 	tcase_add_checked_fixture(tc, throttle_setup, NULL);
