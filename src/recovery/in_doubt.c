@@ -285,11 +285,11 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     unsigned *found, struct err *e)
 {
 	uint64_t	*absent = xcalloc(b->n + 1, sizeof(*absent));
+	struct isolate	 i;
 	size_t		 n = 0;
-	int		 rc = 0;
 
-	for (size_t i = 0; i < b->n; i++) {
-		struct msg *m = &b->msgs[i];
+	for (size_t k = 0; k < b->n; k++) {
+		struct msg *m = &b->msgs[k];
 
 		if (!is_old(d, m, dedup_window_ms))
 			continue;
@@ -312,10 +312,12 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 		}
 		search_drop(&d->search, m->sequence);
 	}
-	if (n > 0)
-		rc = store_not_in_doubt(d->store, b, absent, n, e);
+	/* A row that is refused is in doubt for longer than it was: no harm. */
+	for (i = isolate_rows(n, 0); isolate_next(&i);)
+		store_isolate(d->store, &i, store_not_in_doubt(d->store, b,
+		    absent + i.from, i.n, e));
 	free(absent);
-	return rc;
+	return i.rc;
 }
 
 /* A question that fails says nothing of what is in the stream. */
@@ -374,21 +376,24 @@ look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
  * later they would seem new.  Mark them as old for good, and search again.
  */
 static int
-keep_ageless(struct in_doubt *d, const struct batch *b, struct err *e)
+keep_ageless(struct in_doubt *d, struct batch *b, struct err *e)
 {
 	uint64_t	*rows = xcalloc(b->n + 1, sizeof(*rows));
+	struct isolate	 i;
 	size_t		 n = 0;
-	int		 rc = 0;
 
-	for (size_t i = 0; i < b->n; i++)
-		if (b->msgs[i].in_doubt_ms == INT64_MAX) {
-			rows[n++] = b->msgs[i].sequence;
-			search_drop(&d->search, b->msgs[i].sequence);
+	for (size_t k = 0; k < b->n; k++)
+		if (b->msgs[k].in_doubt_ms == INT64_MAX) {
+			rows[n++] = b->msgs[k].sequence;
+			search_drop(&d->search, b->msgs[k].sequence);
 		}
-	if (n > 0)
-		rc = store_in_doubt_ever(d->store, b, rows, n, e);
+	for (i = isolate_rows(n, 0); isolate_next(&i);)
+		if (store_isolate(d->store, &i, store_in_doubt_ever(d->store,
+		    b, rows + i.from, i.n, e)))
+			defer_unsolved(batch_msg(b, rows[i.from]), UNSOLVED_MS,
+			    e->text);
 	free(rows);
-	return rc;
+	return i.rc;
 }
 
 int

@@ -53,6 +53,13 @@ bool		 store_refused_value(const struct store *);
 /* isolate_judge() of what the last statement has returned. */
 bool		 store_isolate(const struct store *, struct isolate *, int rc);
 
+/*
+ * Log, once, that the database refuses this row for its contents; what is the
+ * act that failed, such as "buried".
+ */
+void		 store_say_refused(struct store *, uint64_t sequence,
+		    const char *what, const struct err *);
+
 /* Is what store_learn() has read not so any more?  See db_learnt_wrong. */
 bool		 store_learnt_wrong(const struct store *);
 

@@ -153,13 +153,6 @@ void	store_read_msg(const struct store *, struct msg *,
 void	store_put_rows_and_events(struct store *, const char *index,
 	    const char *and_on);
 
-/*
- * Log, once, that the database refuses this row for its contents; what is the
- * act that failed, such as "buried".
- */
-void	store_say_refused(struct store *, uint64_t sequence, const char *what,
-	    const struct err *);
-
 /* A column with its length; data NULL: SQL NULL. */
 struct bytes store_column(const struct db_rows *, unsigned i);
 

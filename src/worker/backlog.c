@@ -16,6 +16,9 @@
 /* A row whose claim the database refuses is tried again after this. */
 #define REFUSED_MS		30000
 
+/* So many scheduled rows that cannot be moved: no other one can. */
+#define STAYING_MAX		8
+
 void
 backlog_init(struct backlog *b, const struct conf *conf, struct store *store)
 {
@@ -165,13 +168,13 @@ learn_waiting(struct backlog *b, const struct picks *k,
 	block_missed(b, k, w, refused, wait);
 }
 
-static bool
-is_listed(const struct waiting_list *list, uint64_t sequence)
+static const struct waiting *
+find_waiting(const struct missed *m, uint64_t sequence)
 {
-	for (size_t i = 0; i < list->n; i++)
-		if (list->items[i].sequence == sequence)
-			return true;
-	return false;
+	for (size_t i = 0; i < m->waiting.n; i++)
+		if (m->waiting.items[i].sequence == sequence)
+			return &m->waiting.items[i];
+	return NULL;
 }
 
 void
@@ -181,24 +184,41 @@ backlog_learn_missed(struct backlog *b, const struct picks *k,
 	for (size_t i = 0; i < m->waiting.n; i++)
 		learn_waiting(b, k, batch, &m->waiting.items[i]);
 	for (size_t i = 0; i < m->n; i++)
-		if (!is_listed(&m->waiting, m->sequences[i]))
+		if (find_waiting(m, m->sequences[i]) == NULL)
 			note_vanished(b, m->sequences[i]);
 }
 
+/* It waits with its lane, as with outbox.scheduled: hold. */
+static void
+note_stays(struct backlog *b, const struct picks *k, const struct waiting *w,
+    const struct err *e)
+{
+	store_say_refused(b->store, w->sequence, "moved out of the way", e);
+	block_missed(b, k, w, true, w->scheduled_ms < REFUSED_MS ?
+	    w->scheduled_ms : REFUSED_MS);
+}
+
 int
-backlog_move_scheduled(struct backlog *b, const struct picks *k, struct err *e)
+backlog_move_scheduled(struct backlog *b, const struct picks *k,
+    const struct missed *m, struct err *e)
 {
 	struct range	ranges[STORE_RANGES];
-	int		rc = 0;
+	struct isolate	i = isolate_rows(b->nscheduled, STAYING_MAX);
+	size_t		nranges;
 
-	if (b->nscheduled > 0) {
-		rc = store_schedule(b->store, ranges, picks_ranges(k, ranges),
-		    b->scheduled, b->nscheduled, e);
+	if (b->nscheduled == 0)
+		return 0;
+	nranges = picks_ranges(k, ranges);
+	while (isolate_next(&i)) {
 		b->parked.moved = true;
+		if (store_isolate(b->store, &i, store_schedule(b->store, ranges,
+		    nranges, b->scheduled + i.from, i.n, e)))
+			note_stays(b, k, find_waiting(m, b->scheduled[i.from]),
+			    e);
 	}
 	b->nscheduled = 0;
-	if (rc == 0 || !store_refused_value(b->store))
-		return rc;
+	if (i.nrefused < STAYING_MAX)
+		return i.rc;
 	b->stays = true;
 	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_TEXT("error_class", "row")),
 	    "messages that are scheduled cannot be moved out of the way: %s; "

@@ -75,7 +75,7 @@ void	missed_free(struct missed *);
  * failed.
  */
 int	backlog_move_scheduled(struct backlog *, const struct picks *,
-	    struct err *);
+	    const struct missed *, struct err *);
 
 /*
  * Learn the outcomes of a batch so far: failed messages block their lanes.  At

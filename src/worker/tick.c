@@ -218,11 +218,11 @@ learn_missed(struct tick *t, const struct picks *k, struct err *e)
 	struct missed	m;
 	int		rc;
 
-	if ((rc = claim_learn_missed(&t->claim, k, &t->batch, &m, e)) == 0)
+	if ((rc = claim_learn_missed(&t->claim, k, &t->batch, &m, e)) == 0) {
 		backlog_learn_missed(&t->backlog, k, &t->batch, &m);
+		rc = backlog_move_scheduled(&t->backlog, k, &m, e);
+	}
 	missed_free(&m);
-	if (rc == 0)
-		rc = backlog_move_scheduled(&t->backlog, k, e);
 	return rc;
 }
 

@@ -373,6 +373,22 @@ START_TEST(doubt_to_come_is_looked_for_anew)
 }
 END_TEST
 
+/* The doubts of one row cannot be written: only that row may have to wait. */
+START_TEST(refused_doubt_holds_up_no_other)
+{
+	if (_i == 0)
+		take_in_doubt(1000, 1002, 100);
+	else
+		take_from_the_future(1000, 1002);
+	put_obstacle("45000", "UPDATE", "outbox",
+	    "NEW.global_sequence = 1001");
+	ck_assert_str_eq(resolve(), _i == 0 ? "UUU" : "UFU");
+	sql("DROP TRIGGER obstacle");
+	ck_rows("1001", "claim_token IS NOT NULL AND in_doubt_since IS NOT "
+	    "NULL");
+}
+END_TEST
+
 /* But what was read since then is. */
 START_TEST(doubt_to_come_takes_many_turns)
 {
@@ -821,6 +837,7 @@ add_doubts(Suite *s, const struct kind *k)
 	tcase_add_test(tc, doubts_to_come_are_looked_for_everywhere);
 	tcase_add_test(tc, doubts_to_come_do_not_hide_others);
 	tcase_add_test(tc, doubt_to_come_is_looked_for_anew);
+	tcase_add_loop_test(tc, refused_doubt_holds_up_no_other, 0, 2);
 	tcase_add_test(tc, doubt_to_come_takes_many_turns);
 	tcase_add_test(tc, look_begins_anew_in_an_older_stream);
 	tcase_add_test(tc, silence_is_waited_for);

@@ -57,6 +57,22 @@ within 8 'it is logged' has_line "$LOG" \
 tell over COMMIT
 within 3 'then the locked one is sent' is_sent locked-1
 
+# A row that the database refuses to move away: its key waits, no other one.
+sql "DELIMITER //
+    CREATE TRIGGER stay BEFORE UPDATE ON outbox_messages FOR EACH ROW
+    IF OLD.message_id = 'stuck' AND NEW.partition_key LIKE '!@%' THEN
+	SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'stays by the test';
+    END IF//"
+sql "START TRANSACTION; $(in_seconds 60) $(insert away-1 '' @at)
+    $(insert stuck '' @at) $(insert away-2 '' @at) COMMIT"
+within 5 'rows are moved away while one of them is refused' is_set_apart away 2
+sql "$(in_seconds 60) $(insert away-3 '' @at)"
+within 5 'and later ones as well' is_set_apart away 3
+check 'it is logged once' \
+    [ "$(grep -c 'cannot be moved out of the way.*stays by' "$LOG")" -eq 1 ]
+sql "DROP TRIGGER stay; DELETE FROM outbox_messages
+    WHERE message_id = 'stuck' OR message_id LIKE 'away-%'"
+
 # Rows that the database refuses to move back.  The tries outlive the rollback.
 sql "CREATE TABLE tries (n INT) ENGINE = MyISAM;
     DELIMITER //
@@ -138,6 +154,20 @@ within 3 'the messages of all partitions are sent' are_sent settings
 tell over COMMIT
 within 8 'then the scheduled one is sent' is_sent settings-1
 within 4 'and the row with such a label' is_sent stray-1
+
+# None can be moved away: the worker does not try it for each of them.
+sql "DELIMITER //
+    CREATE TRIGGER stay BEFORE UPDATE ON outbox_messages FOR EACH ROW
+    IF NEW.partition_key LIKE '!@%' THEN
+	SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'none by the test';
+    END IF//"
+sql "START TRANSACTION; $(in_seconds 60)
+    $(for i in {1..20}; do insert "none-$i" '' @at; done) COMMIT"
+within 5 'no scheduled row can be moved away: it is logged' has_line "$LOG" \
+    'error .* messages that are scheduled cannot be moved .*none by the test'
+check 'in few lines' [ "$(grep -c 'none by the test' "$LOG")" -eq 9 ]
+sql "$(insert after)"
+within 5 'and other messages are sent' is_sent after
 
 check 'no connection was given up' not has_line "$LOG" '(warn|error) .*database: '
 stops 'the master stops with status 0'
