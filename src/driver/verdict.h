@@ -10,6 +10,7 @@ enum verdict {
 	VERDICT_ADDRESS,	/* as a rule it is not its fault; one message
 				   may have an address that is not there */
 	VERDICT_TRANSIENT,	/* not stored; try again later */
+	VERDICT_PENDING,	/* another copy of it is being stored: in doubt */
 	VERDICT_ABSENT,		/* not stored: no stream took it */
 	VERDICT_DESTINATION,	/* the stream's fault, not the message's */
 	VERDICT_LOST		/* the connection ended: in doubt */

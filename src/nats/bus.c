@@ -17,10 +17,12 @@
 #include <bsd/stdlib.h>
 
 #include "driver/pub_lacks.h"
+#include "util/clock.h"
 #include "util/fault.h"
 #include "util/xalloc.h"
 
 #define CLOSE_TIMEOUT_MS	500
+#define LIMIT_MS		500	/* until an account's limit is told */
 
 /*
  * Who can publish to the inbox can forge acknowledgements.  It cannot be
@@ -84,12 +86,40 @@ bus_close(void *arg)
 	b->write_until = INT64_MAX;
 }
 
+/* The server tells an account's limit once it knows who has connected. */
+static int64_t
+bus_max_payload(void *arg)
+{
+	struct bus	*b = arg;
+
+	if (b->nc != NULL)
+		b->max_payload = natsConnection_GetMaxPayload(b->nc);
+	return b->max_payload;
+}
+
+/*
+ * The server has closed the connection because a message was too long: its
+ * limit, or the account's, was lowered.  The account's is told right after the
+ * connect; without it the same message would go again, and so on.
+ */
+static void
+wait_for_limit(struct bus *b, int64_t before)
+{
+	int64_t	until = clock_ms() + LIMIT_MS;
+
+	while (b->too_long && bus_is_open(b) && bus_max_payload(b) >= before &&
+	    clock_ms() < until)
+		bus_wait(b, until - clock_ms());
+	b->too_long = false;
+}
+
 static int
 bus_open(void *arg, struct err *e)
 {
 	struct bus		*b = arg;
 	const struct conf_list	*servers = &b->conf->nats.servers;
 	const char		*server;
+	int64_t			 before = b->max_payload;
 
 	bus_close(b);
 	server = servers->items[b->next_server++ % servers->n];
@@ -97,14 +127,9 @@ bus_open(void *arg, struct err *e)
 		bus_close(b);
 		return err_in(e, "nats %s", server);
 	}
-	b->max_payload = natsConnection_GetMaxPayload(b->nc);
+	bus_max_payload(b);
+	wait_for_limit(b, before);
 	return 0;
-}
-
-static int64_t
-bus_max_payload(void *arg)
-{
-	return ((struct bus *)arg)->max_payload;
 }
 
 /* The bytes that the kernel has not taken yet. */

@@ -53,6 +53,7 @@ struct bus {
 	bool			 woken;		/* since the last bus_woken() */
 	size_t			 next_server;
 	int64_t			 max_payload;
+	bool			 too_long;	/* so it was closed by the server */
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
 	char			*domain;	/* of nats.stream, NULL: unknown */

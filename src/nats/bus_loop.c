@@ -201,6 +201,21 @@ bus_prepare(void *arg, struct pub_polls *p)
 		p->timeout_ms = 0;
 }
 
+/* The server tells why it closes the connection: a message was too long. */
+static void
+note_end(struct bus *b)
+{
+	const char	*text = NULL;
+
+	if (bus_is_open(b))
+		return;
+	natsConnection_GetLastError(b->nc, &text);
+	if (text == NULL || strcasestr(text, "maximum payload") == NULL)
+		return;
+	b->too_long = true;
+	bus_note_complaint(b, PUB_MESSAGES, text);
+}
+
 void
 bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 {
@@ -212,6 +227,7 @@ bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 		write_out(b);
 	if (fds->revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
+	note_end(b);
 	bus_wake_read(b);
 }
 

@@ -51,7 +51,7 @@ static const struct nats_verdict_row rows[] = {
 	  .what = "per-message TTL is disabled" },
 
 	/* Another copy is being stored: the next try is a duplicate. */
-	{ .code = 10158, .verdict = VERDICT_TRANSIENT,
+	{ .code = 10158, .verdict = VERDICT_PENDING,
 	  .what = "duplicate message id is in process" },
 
 	/* Its subject is full; others may not be. */

@@ -113,7 +113,7 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	    !limit_may_wait(l, size, clock_ms()))
 		return false;
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
-	    "%lld, which was %lld before: raise it", size, (long long)l->max,
+	    "%lld, or this account's, which was %lld before: raise it", size, (long long)l->max,
 	    (long long)l->largest);
 	type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i],
 	    clock_ms());
@@ -136,6 +136,7 @@ check_size(struct flight *f, size_t i, struct err *e)
 	int64_t			 max = p->ops->max_payload(p->arg);
 	size_t			 size = m->metadata.len;
 
+	limit_seen(&f->r->reach[f->route[i]->driver].limit, max, clock_ms());
 	if (size > MSG_METADATA_MAX) {
 		err_set(e, "metadata of %zu bytes is longer than %d", size,
 		    MSG_METADATA_MAX);
@@ -260,9 +261,17 @@ has_no_route(const struct flight *f, size_t i)
 	    r->conf->publish.unmatched != UNMATCHED_DEFAULT;
 }
 
+static bool
+put_aside(struct flight *f, size_t i)
+{
+	f->state[i] = ASIDE;
+	f->naside++;
+	return true;
+}
+
 /*
  * Its destination takes nothing for now, while others go on.  One that was
- * silent gets one message at a time.
+ * silent gets one message; the others wait for what becomes of it.
  */
 static bool
 is_out_of_reach(struct flight *f, size_t i)
@@ -282,8 +291,11 @@ is_out_of_reach(struct flight *f, size_t i)
 	    (r->unaudited || r->went_back))
 		return refuse_unsent(f, i, CLASS_AUDIT, "not sent: the stream "
 		    "is not checked for lost messages yet");
+	if (!line->choked && !relay_to(f, i)->closed && reach->silent &&
+	    line->nout > 0)
+		return put_aside(f, i);
 	if (line->choked || relay_to(f, i)->closed || (reach->silent &&
-	    (clock_ms() < reach->until || line->nout > 0))) {
+	    clock_ms() < reach->until)) {
 		err_set(&e, "not sent: the %s %s", line->pub->ops->peer,
 		    line->choked ? "does not read: earlier messages are still "
 		    "unsent" : "gives no answer");
@@ -311,14 +323,6 @@ is_without_route(struct flight *f, size_t i)
 		}
 	}
 	return r->routes.several && is_out_of_reach(f, i);
-}
-
-static bool
-put_aside(struct flight *f, size_t i)
-{
-	f->state[i] = ASIDE;
-	f->naside++;
-	return true;
 }
 
 /*

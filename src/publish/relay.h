@@ -22,6 +22,7 @@
 #include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
+#include "publish/silence.h"
 #include "publish/trial.h"
 #include "common/msg.h"
 #include "driver/pub.h"
@@ -65,6 +66,7 @@ struct relay {
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
 	struct trial		 trial;		/* and messages */
+	struct silence		 silence;	/* those without an answer */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 	struct histogram	*commit_to_ack;	/* us; both or NULL */
 	struct histogram	*publish_to_ack;

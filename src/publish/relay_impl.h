@@ -56,6 +56,7 @@ struct flight {
 	bool			*accused;	/* it may be its own fault: */
 	bool			*alone;		/* it tells nothing of its type */
 	bool			*spent;		/* its last attempt has failed */
+	bool			 silent;	/* some got no answer */
 	int64_t			*sent_at;	/* clock_us() */
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;

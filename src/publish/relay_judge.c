@@ -17,6 +17,9 @@
 #define DEFER_MS	5000
 #define DEFER_DOWN_MS	1000	/* if it took no message */
 
+/* One without an answer waits so much longer than those that were not sent. */
+#define BEHIND_MS	2000
+
 /*
  * A message of a type that is probed often: shortest time until it is the next
  * probe, and longest time in memory.
@@ -51,7 +54,8 @@ speaks_for_its_type(struct flight *f, size_t i)
 	    f->class[i] == CLASS_NO_ROUTE || f->class[i] == CLASS_AUDIT))
 		return true;
 	return f->sent_at[i] != 0 && (f->state[i] == REFUSED ||
-	    (m->outcome == OUT_RETRY && m->in_doubt));
+	    (m->in_doubt && (m->outcome == OUT_RETRY ||
+	    f->class[i] == CLASS_TIMEOUT)));
 }
 
 /* A type of which no message was taken is tried with one probe from now on. */
@@ -114,6 +118,26 @@ hold_message(struct flight *f, size_t i)
 	m->hold_ms = type_breaker_choose(k, m) ? m->delay_ms : HOLD_MS;
 }
 
+/*
+ * Where nobody answers, a message waits until the next one may be sent: as soon
+ * as that has an answer, all go.
+ */
+static int64_t
+time_to_defer(const struct flight *f, size_t i, bool down)
+{
+	const struct msg	*m = &f->b->msgs[i];
+	const struct reach	*reach = &f->r->reach[f->route[i]->driver];
+
+	if (down)
+		return DEFER_DOWN_MS;
+	if (f->class[i] == CLASS_TIMEOUT && reach->silent)
+		return later(reach->until - clock_ms(), PROBE_MS);
+	if (f->class[i] == CLASS_TIMEOUT ||
+	    type_breaker_is_blamed(&f->r->breaker, m))
+		return silence_wait(&f->r->silence);
+	return DEFER_MS;
+}
+
 static void
 defer_message(struct flight *f, size_t i, bool down)
 {
@@ -126,14 +150,14 @@ defer_message(struct flight *f, size_t i, bool down)
 		return;
 	}
 	m->outcome = OUT_DEFER;
-	m->delay_ms = later(down ? DEFER_DOWN_MS : DEFER_MS, wait);
+	m->delay_ms = later(time_to_defer(f, i, down), wait);
 	/*
 	 * With several streams such a silence never uses an attempt.  Let
 	 * another message of the type be tried before this one, which could
 	 * otherwise keep its type from being sent for ever.
 	 */
 	if (relay_has_streams(f, i) && m->in_doubt && !down)
-		m->delay_ms *= 2;
+		m->delay_ms += BEHIND_MS;
 }
 
 static bool

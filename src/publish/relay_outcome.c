@@ -352,6 +352,7 @@ relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
 
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = ack;
+	silence_over(&f->r->silence, m->sequence);
 	follow_acked(&f->r->follow, m, duplicate);
 	if (!duplicate)
 		note_ack(f, m);
@@ -484,6 +485,35 @@ note_lost(struct flight *f, size_t i, const struct pub_answer *a)
 	relay_refuse(f, i, CLASS_LOST, a->text);
 }
 
+static void
+meet_silence(struct flight *f)
+{
+	if (!f->silent)
+		silence_met(&f->r->silence, clock_ms());
+	f->silent = true;
+}
+
+/*
+ * A leader that goes takes some messages with it, or leaves them half stored:
+ * that uses no attempt, unless it goes on.
+ */
+static bool
+fail_in_doubt(struct flight *f, size_t i, const char *text)
+{
+	struct relay	*r = f->r;
+	struct msg	*m = &f->b->msgs[i];
+
+	m->in_doubt = true;
+	meet_silence(f);
+	if (silence_is_own(&r->silence, m->sequence,
+	    r->conf->retry.blame_after, clock_ms()))
+		return relay_fail(f, m, false, text);
+	relay_note_failure(f, m, text);
+	msg_fail(m, OUT_DEFER, text);
+	m->delay_ms = silence_wait(&r->silence);
+	return false;
+}
+
 /* An answer after the time-out still shows that the message is stored. */
 static void
 late_answer(struct flight *f, const struct pub_answer *a)
@@ -546,6 +576,10 @@ relay_answer(struct flight *f, struct flight_line *line,
 	case VERDICT_TOO_LARGE:
 	case VERDICT_ADDRESS:
 		go_on = try_message(f, i, a);
+		break;
+	case VERDICT_PENDING:
+		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
+		go_on = fail_in_doubt(f, i, a->text);
 		break;
 	case VERDICT_TRANSIENT:
 		fail_for_now(f, m, a);
@@ -638,6 +672,17 @@ note_silence(struct flight *f, size_t i, const char *text)
 		note_silent_line(f, i, blamed, text);
 }
 
+/* Others were stored, and this one got no answer. */
+static bool
+note_passed(struct flight *f, size_t i, const char *text)
+{
+	f->class[i] = CLASS_TIMEOUT;
+	was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, false, text);
+	return relay_line(f, i)->pub->ops->in_order ?
+	    fail_in_doubt(f, i, text) :
+	    relay_fail(f, &f->b->msgs[i], false, text);
+}
+
 /* A server says only by a complaint that it forbids a subject. */
 static void
 note_complaint(struct flight *f, size_t i)
@@ -659,6 +704,7 @@ time_out(struct flight *f, size_t i)
 
 	relay_comes_in(f, i, DONE);
 	f->b->msgs[i].in_doubt = true;
+	meet_silence(f);
 	say_how_long(f, i, &e);
 	if (line->complained != CLASS_NONE)
 		note_complaint(f, i);
@@ -667,8 +713,7 @@ time_out(struct flight *f, size_t i)
 		relay_refuse_absent(f, i);
 	} else if (is_overtaken(f, i)) {	/* a later one was stored */
 		f->res->stalled_ms = clock_ms() - relay_to(f, i)->heard_at;
-		was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, false, e.text);
-		go_on = relay_fail(f, &f->b->msgs[i], false, e.text);
+		go_on = note_passed(f, i, e.text);
 	} else
 		note_silence(f, i, e.text);
 	inflight_resolved(&f->w, i, go_on);

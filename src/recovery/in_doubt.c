@@ -14,6 +14,7 @@
 #define AGAIN_MS	100	/* until the next ones */
 #define FAILED_MS	2000	/* the same after a failure */
 #define UNSOLVED_MS	10000	/* and after many, or if it cannot be told */
+#define OVER_MS		60000	/* without a failure: the next is a new one */
 #define FALLBACK_MS	(10 * 60 * 1000)
 #define MARGIN_MS	1000
 #define SPARE_MS	60000	/* between the clocks of broker and worker */
@@ -103,8 +104,10 @@ defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 {
 	int64_t	now = clock_ms();
 
-	if (d->failed_since == 0)
+	/* What failed long before, and was not asked since, is over. */
+	if (d->failed_since == 0 || now - d->failed_at > OVER_MS)
 		d->failed_since = now;
+	d->failed_at = now;
 	for (size_t i = 0; i < b->n; i++)
 		if (is_old(d, &b->msgs[i], dedup_window_ms))
 			defer_unsolved(&b->msgs[i], now - d->failed_since <

@@ -29,6 +29,7 @@ struct in_doubt {
 							   nothing is to rely
 							   on them before this */
 	int64_t			 failed_since;	/* clock_ms(); 0: they work */
+	int64_t			 failed_at;	/* the last one */
 };
 
 /* The pointers are borrowed until in_doubt_free(). */

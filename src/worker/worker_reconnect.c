@@ -251,16 +251,32 @@ worker_tell_late(struct worker *w)
 }
 
 static void
-note_limit(struct worker *w, enum conf_driver driver)
+tell_limit(struct worker *w, enum conf_driver driver)
+{
+	struct limit	*l = &w->relay.reach[driver].limit;
+
+	if (l->news)
+		log_warn("%s: max_payload is %lld and was %lld before: set "
+		    "the same on all servers, or the account's higher; longer "
+		    "messages wait, and are dead after %d minutes",
+		    w->relay.pubs[driver].ops->peer, (long long)l->max,
+		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
+	l->news = false;
+}
+
+/* When it connects, and while it is open: an account's limit comes later. */
+static void
+note_limit(struct worker *w, enum conf_driver driver, bool connects)
 {
 	const struct pub	*p = &w->relay.pubs[driver];
 	struct limit		*l = &w->relay.reach[driver].limit;
+	int64_t			 max = p->ops->max_payload(p->arg);
 
-	if (limit_connected(l, p->ops->max_payload(p->arg), clock_ms()))
-		log_warn("%s: max_payload is %lld and was %lld before: set "
-		    "the same on all servers; longer messages wait, and are "
-		    "dead after %d minutes", p->ops->peer, (long long)l->max,
-		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
+	if (connects)
+		limit_connected(l, max, clock_ms());
+	else
+		limit_seen(l, max, clock_ms());
+	tell_limit(w, driver);
 }
 
 static void
@@ -278,7 +294,7 @@ open_line(struct worker *w, enum conf_driver driver)
 	why->text[0] = '\0';
 	w->totals->connects[TOTALS_BROKER]++;
 	reconnect_opened(&w->lines[driver], clock_ms());
-	note_limit(w, driver);
+	note_limit(w, driver, true);
 	if (driver != DRIVER_NATS)
 		return;
 	w->check_at = 0;
@@ -306,6 +322,7 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 
 	if (pub_is_open(&w->relay.pubs[driver])) {
 		reconnect_lasts(line, clock_ms());
+		note_limit(w, driver, false);
 		return;
 	}
 	if (line->opened_at != 0)

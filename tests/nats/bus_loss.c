@@ -421,10 +421,56 @@ START_TEST(closing_a_silent_server_is_fast)
 }
 END_TEST
 
+#define LIMIT_LINE	"limits { max_payload: "
+
+static void
+start_account(void)
+{
+	static const char *const lines[] = {
+	    "accounts { A { jetstream: enabled, "
+	    "users: [{user: a, password: a}], " LIMIT_LINE "8000 } } }",
+	    "no_auth_user: a", NULL };
+
+	server = "account";
+	servers_start(server, "nats", lines);
+}
+
+/*
+ * A server tells the limit of an account after the connect, and a new one not
+ * at all: then it ends the connection with the first longer message.
+ */
+START_TEST(limit_of_an_account_is_known)
+{
+	static char	long_text[6000];
+	struct err	why;
+
+	memset(long_text, 'x', sizeof(long_text));
+	for (int64_t until = patience(); bus.ops->max_payload(bus.arg) != 8000;)
+		wait_more(&until, "the limit"), pub_wait(&bus, 1, -1, 20);
+	servers_run("sed -i 's/" LIMIT_LINE "8000/" LIMIT_LINE "3000/' %s",
+	    servers_get(server, "CONF"));
+	servers_signal(server, SIGHUP);
+	for (int64_t until = patience(); is_open();) {
+		write_letter(1, "t", (struct bytes){ long_text,
+		    sizeof(long_text) });
+		send_letter(1);
+		wait_more(&until, "the end"), pub_wait(&bus, 1, -1, 20);
+	}
+	ck_assert_int_ne(bus.ops->complaint(bus.arg, PUB_MESSAGES, &why),
+	    CLASS_NONE);
+	ck_has(why.text, "Maximum Payload");
+	ck_assert_msg(open_bus(&bus) == 0, "%s", e.text);
+	ck_assert_int_eq(bus.ops->max_payload(bus.arg), 3000);
+}
+END_TEST
+
 void
 add_losses(Suite *s)
 {
-	TCase	*tc = server_case(s, "loss", start_loss, loss_begin, end);
+	TCase	*tc = server_case(s, "account", start_account, begin, end);
+
+	tcase_add_test(tc, limit_of_an_account_is_known);
+	tc = server_case(s, "loss", start_loss, loss_begin, end);
 
 	tcase_add_test(tc, killed_server_is_noticed);
 	tcase_add_test(tc, loss_while_writing_ends_the_wait);

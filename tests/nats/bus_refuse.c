@@ -388,7 +388,7 @@ static const struct {
 	{ "{\"error\":{\"code\":400,\"err_code\":10054}}", VERDICT_TOO_LARGE, 0,
 	  "10054" },
 	{ "{\"error\":{\"code\":409,\"err_code\":10158,\"description\":\"x\"},"
-	  "\"stream\":\"EVENTS\",\"seq\":3}", VERDICT_TRANSIENT, 0, "10158" },
+	  "\"stream\":\"EVENTS\",\"seq\":3}", VERDICT_PENDING, 0, "10158" },
 	{ "{\"error\":{}}", VERDICT_DESTINATION, 0, "" },
 	{ "{\"error\":\"x\"}", VERDICT_DESTINATION, 0, "" },
 	{ "{\"stream\":5,\"seq\":\"5\"}", VERDICT_DESTINATION, 0, "PubAck" },

@@ -519,6 +519,13 @@ START_TEST(lasting_trouble_is_told)
 	ck_assert_str_eq(resolve(), "F");
 	ck_assert_int_gt(batch.msgs[0].delay_ms, 2000);
 	ck_has(batch.msgs[0].error, "the fake is silent");
+	/* But a trouble that is long past is no part of a new one. */
+	batch.msgs[0].outcome = OUT_UNSENT;
+	in_doubt.failed_since -= 600000;
+	in_doubt.failed_at -= 600000;
+	fake.error_at = fake.asked + 1;
+	ck_assert_str_eq(resolve(), "F");
+	ck_assert_int_le(batch.msgs[0].delay_ms, 2000);
 }
 END_TEST
 

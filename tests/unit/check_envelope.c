@@ -610,7 +610,7 @@ static const struct {
 	{ 10071, VERDICT_MESSAGE },
 	{ 10111, VERDICT_MESSAGE },
 	{ 10166, VERDICT_MESSAGE },
-	{ 10158, VERDICT_TRANSIENT },
+	{ 10158, VERDICT_PENDING },
 	{ 10167, VERDICT_DESTINATION },
 	{ 10023, VERDICT_DESTINATION },	/* insufficient resources */
 	{ 10039, VERDICT_DESTINATION },	/* JetStream not enabled for account */
@@ -742,7 +742,7 @@ static const struct {
 	  "message size exceeds maximum allowed (10054)" },
 	{ "{\"error\":{\"code\":409,\"err_code\":10158,\"description\":"
 	  "\"duplicate message id is in process\"},\"stream\":\"T\","
-	  "\"seq\":0}", "T", VERDICT_TRANSIENT, 0, "in process (10158)" },
+	  "\"seq\":0}", "T", VERDICT_PENDING, 0, "in process (10158)" },
 	/* An error wins over whatever stands beside it. */
 	{ "{\"error\":{\"err_code\":10047},\"stream\":\"T\",\"seq\":5,"
 	  "\"duplicate\":true}", "T", VERDICT_DESTINATION, 0, "(10047)" },

@@ -170,7 +170,8 @@ fake_is_open(void *arg)
 static int64_t
 fake_max_payload(void *arg)
 {
-	return line_of(arg) ? INT64_MAX : FAKE_MAX_PAYLOAD;
+	return line_of(arg) ? INT64_MAX : fake.max_payload > 0 ?
+	    fake.max_payload : FAKE_MAX_PAYLOAD;
 }
 
 static int64_t
@@ -353,6 +354,9 @@ fake_answer(void *arg, struct pub_answer *a)
 		break;
 	case 'C':
 		a->verdict = VERDICT_ADDRESS;
+		break;
+	case 'J':
+		a->verdict = VERDICT_PENDING;
 		break;
 	case 'T':
 		a->verdict = VERDICT_TRANSIENT;
@@ -598,7 +602,7 @@ is_overtaken(size_t i)
 	/* With several streams also those that only seem to be. */
 	if (fake.streams != NULL && msgs[i].outcome == OUT_DEFER)
 		return true;
-	if (msgs[i].outcome != OUT_RETRY)
+	if (msgs[i].outcome != OUT_RETRY && msgs[i].outcome != OUT_DEFER)
 		return false;
 	for (size_t j = 0; j < batch.n; j++)
 		if (fake.stored[j] && fake.sent_at[j] >= fake.sent_at[i] &&

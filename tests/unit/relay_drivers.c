@@ -31,7 +31,7 @@ START_TEST(slow_one_is_overtaken_with_order)
 	conf->publish.timeout_ms = 5000;
 	script("abc", "AAA");
 	fake.delay[0] = 4900;
-	publish_as("RDD");
+	publish_as("FDD");
 	ck_assert_int_lt(now_ms - START_MS, 1000);
 }
 END_TEST

@@ -212,7 +212,7 @@ START_TEST(late_duplicate_may_be_anybodys)
 	fake.delay[0] = 150;
 	for (size_t i = 2; i < 5; i++)
 		fake.delay[i] = 80;
-	publish_as("RUDDD");
+	publish_as("FUDDD");
 	ck_assert(msgs[0].in_doubt);
 	ck_assert_uint_eq(fake.nlooks, 0);
 }

@@ -57,10 +57,12 @@ static const struct {
 	{ "aab", "TAA", "RUD", .sent = "02", .why = "answer T" },
 	{ "aaabab", "ATAAAA", "DRUDUD", .sent = "0315" },
 	{ "ab", "TT", "RR", .sent = "01" },
+	{ "aab", "JAA", "FUD", .sent = "02", .why = "answer J" },
+	{ "a", "J", "F", .sent = "0" },
 	{ "a", "T", "R", .sent = "0" },
-	{ "abc", "sAA", "RDD", .sent = "012",
+	{ "abc", "sAA", "FDD", .sent = "012",
 	  .why = "no answer within 100 ms" },
-	{ "aabb", "sAAA", "RUDD", .sent = "023" },
+	{ "aabb", "sAAA", "FUDD", .sent = "023" },
 
 	/* The destination's: nobody is to blame. */
 	{ "abc", "sss", "FFF", .sent = "012", .down = true,
@@ -203,7 +205,7 @@ START_TEST(retry_waits_longer_each_time)
 {
 	int64_t	delay = delays[_i].delay;
 
-	script("abc", "TsA");
+	script("abc", "TTA");
 	msgs[0].attempts = msgs[1].attempts = delays[_i].attempts;
 	publish_as("RRD");
 	for (int i = 0; i < 2; i++) {
@@ -223,10 +225,8 @@ static const struct {
 	{ 'T', 23, false, "RUD" },
 	{ 'T', 24, false, "XUD" },
 	{ 'T', 25, false, "XUD" },
-	{ 's', 23, false, "RUD" },
-	{ 's', 24, false, "XUD" },
+	{ 's', 24, false, "FUD" },
 	{ 'T', 24, true, "RUD" },
-	{ 's', 24, true, "RUD" },
 	{ 'X', 24, false, "FUD" },
 };
 
@@ -400,20 +400,81 @@ static const struct {
 	int64_t		 delay[4];
 	int64_t		 took, stalled;
 } overtaken[] = {
-	{ "ab", "sA", "RD", { 0, 1 }, 1 + 250, 250 },
-	{ "ab", "sA", "RD", { 0, 100 }, 100 + 400, 400 },
-	{ "ab", "sA", "RD", { 0, 2000 }, 5000, 3000 },
-	{ "abc", "ssA", "RRD", { 0, 0, 1 }, 1 + 250, 250 },
-	{ "aabc", "sAAA", "RUDD", { 0, 1, 1, 1 }, 1 + 250, 250 },
-	{ "abb", "sAA", "RDD", { 0, 1, 200 }, 201 + 800, 800 },
-	{ "abb", "sAs", "RDF", { 0, 100, 0 }, 5100, 4900 },
+	{ "ab", "sA", "FD", { 0, 1 }, 1 + 250, 250 },
+	{ "ab", "sA", "FD", { 0, 100 }, 100 + 400, 400 },
+	{ "ab", "sA", "FD", { 0, 2000 }, 5000, 3000 },
+	{ "abc", "ssA", "FFD", { 0, 0, 1 }, 1 + 250, 250 },
+	{ "aabc", "sAAA", "FUDD", { 0, 1, 1, 1 }, 1 + 250, 250 },
+	{ "abb", "sAA", "FDD", { 0, 1, 200 }, 201 + 800, 800 },
+	{ "abb", "sAs", "FDF", { 0, 100, 0 }, 5100, 4900 },
 	{ "abc", "AAA", "DDD", { 1, 240, 1 }, 240, 0 },
 	/* A duplicate is answered at once, and overtakes what is stored. */
 	{ "ab", "sD", "FD", { 0, 1 }, 5000, 0 },
 	{ "ab", "AD", "DD", { 2000, 1 }, 2000, 0 },
 	{ "abc", "ssD", "FFD", { 0, 0, 1 }, 5000, 0 },
-	{ "abc", "sDA", "RDD", { 0, 1, 1 }, 1 + 250, 250 },
+	{ "abc", "sDA", "FDD", { 0, 1, 1 }, 1 + 250, 250 },
 };
+
+/*
+ * A leader that goes takes some with it, in each of some elections: that uses
+ * no attempt, and they come again soon.  What nobody ever answers has an end.
+ */
+START_TEST(attempts_are_for_silence_that_lasts)
+{
+	const char	*acts = _i == 0 ? "sA" : "JA";
+	int64_t		 start = now_ms;
+	size_t		 i;
+
+	for (i = 0; now_ms - start < conf->retry.blame_after / 10; i++) {
+		next_script("ab", acts);
+		msgs[0].attempts = 24;
+		publish_as("FD");
+		ck_assert_int_le(msgs[0].delay_ms, i == 0 ? 1200 : 6000);
+		ck_assert(msgs[0].in_doubt);
+		ck_assert_uint_eq(res.failures.transient, 1);
+		now_ms += msgs[0].delay_ms;
+	}
+	ck_assert_uint_ge(i, 4);
+	next_script("ab", acts);
+	publish_as("RD");
+	next_script("ab", acts);
+	msgs[0].attempts = 24;
+	publish_as("XD");
+	ck_assert_str_eq(msgs[0].reason, "attempts");
+	/* Once it was delivered, all of that is over. */
+	next_script("ab", "AA");
+	publish_as("DD");
+	next_script("ab", acts);
+	publish_as("FD");
+}
+END_TEST
+
+/*
+ * An outage that begins amid a batch, after some of it was taken: the rest need
+ * not wait for longer than it lasts.
+ */
+START_TEST(silence_amid_a_batch_is_soon_over)
+{
+	script("abcd", "AAss");
+	relay.form.stream = _i == 0 ? "EVENTS" : "";
+	publish_as("DDFF");
+	ck_assert(!res.down);
+	for (int i = 2; i < 4; i++)
+		ck_assert_int_le(msgs[i].delay_ms, _i == 0 ? 1200 : 3200);
+	/* But what never answers costs less and less. */
+	for (int i = 0; i < 5; i++) {
+		now_ms += msgs[2].delay_ms;
+		next_script("abcd", "AAss");
+		publish_as("DDFF");
+	}
+	ck_assert_int_ge(msgs[2].delay_ms, 4000);
+	/* Until it was quiet for a while. */
+	now_ms += 70000;
+	next_script("abcd", "AAss");
+	publish();
+	ck_assert_int_le(msgs[2].delay_ms, _i == 0 ? 1200 : 3200);
+}
+END_TEST
 
 START_TEST(overtaken_ones_are_not_waited_for)
 {
@@ -605,6 +666,8 @@ add_outcomes(TCase *tc)
 	tcase_add_test(tc, deadline_may_come_in_between);
 	tcase_add_loop_test(tc, silence_costs_one_timeout, 0, 2);
 	tcase_add_test(tc, owner_is_asked_while_it_is_quiet);
+	tcase_add_loop_test(tc, attempts_are_for_silence_that_lasts, 0, 2);
+	tcase_add_loop_test(tc, silence_amid_a_batch_is_soon_over, 0, 2);
 	tcase_add_loop_test(tc, overtaken_ones_are_not_waited_for, 0,
 	    NROWS(overtaken));
 	tcase_add_loop_test(tc, promise_is_kept_with_many_types, 0, 60);

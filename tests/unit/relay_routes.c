@@ -6,6 +6,8 @@
  */
 #include "unit/relay_test.h"
 
+#include "util/clock.h"
+
 static struct conf_route	rules[3];
 static struct pub_ops		endpoint_ops;
 
@@ -268,16 +270,16 @@ START_TEST(silent_broker_waits_for_itself)
 	publish_as("FFD");
 	expect_sent("02");
 	ck_assert_int_le(now_ms, start + 510);
+	/* They come again when the next may be sent, and not later. */
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_le(now_ms + msgs[i].delay_ms, later(200 + now_ms,
+		    relay.reach[DRIVER_NATS].until));
 	/* And all again, when it has an answer. */
 	now_ms = relay.reach[DRIVER_NATS].until;
 	next_script("abc", "AAA");
 	types("xtw");
-	publish();
-	ck_assert_int_eq(msgs[0].outcome, OUT_DELIVERED);
-	ck_assert(!relay.reach[DRIVER_NATS].silent);
-	next_script("abc", "AAA");
-	types("xtw");
 	publish_as("DDD");
+	ck_assert(!relay.reach[DRIVER_NATS].silent);
 }
 END_TEST
 
@@ -305,7 +307,7 @@ START_TEST(overtaken_beside_others_waits_for_no_time_out)
 	conf->publish.timeout_ms = 5000;
 	script("abc", "sAA");
 	types("ttw");
-	publish_as("RDD");
+	publish_as("FDD");
 	ck_assert_int_le(now_ms, start + 510);
 }
 END_TEST

@@ -19,7 +19,7 @@
 /*
  * What becomes of each message, one letter each: A stored, D duplicate,
  * M it can be the message's fault, B it is too long, C or its address is wrong,
- * T try again, X the destination's fault, N nobody is
+ * T try again, J another copy is being stored, X the destination's fault, N nobody is
  * there without a word on which message, P the same with its name, 1 to 4
  * like N so many times and then like A, s silence, L an answer that
  * breaks off, R refused by the publisher, Y and Z its destination is away, when
@@ -53,6 +53,7 @@ struct fake {
 	int64_t		 unread;	/* bytes, of earlier ones */
 	int64_t		 unread_there;	/* the same of the endpoint */
 	int64_t		 capacity;	/* messages; 0: no limit */
+	int64_t		 max_payload;	/* 0: FAKE_MAX_PAYLOAD */
 	int		 line[MANY];	/* 1: it went to the endpoint */
 	bool		 gone[2];	/* this connection is lost */
 	size_t		 most_there;	/* out to the endpoint at a time */

@@ -75,11 +75,32 @@ START_TEST(larger_limit_ends_the_wait)
 	ck_assert(!limit_connected(l, 8000, now_ms));
 	script_large(false);
 	fake.acts = "AAA";
+	fake.max_payload = 8000;
 	publish_as("DDD");
 	ck_assert(limit_connected(l, 5000, now_ms));
 	now_ms += 9 * 60 * 1000;
 	script_large(false);
 	publish_as("FUD");
+}
+END_TEST
+
+/* An account's limit is lowered while connected: it is the same. */
+START_TEST(limit_may_change_while_connected)
+{
+	struct limit	*l = &relay.reach[DRIVER_NATS].limit;
+
+	/* That of the server, and then at once the account's. */
+	limit_connected(l, 1048576, now_ms);
+	now_ms += 100;
+	limit_seen(l, 8000, now_ms);
+	ck_assert(!l->news);
+	script_large(_i != 0);
+	publish_as("FUD");
+	ck_assert(l->news);
+	holds(msgs[0].error, "was 8000 before");
+	now_ms += 10 * 60 * 1000;
+	script_large(_i != 0);
+	publish_as("XDD");
 }
 END_TEST
 
@@ -487,7 +508,7 @@ START_TEST(types_are_sampled_after_a_silence)
 
 	next_script("abcdeff", "ssAAAAX");
 	types("xxyyyzz");
-	publish_as("RFDDDDF");
+	publish_as("FFDDDDF");
 	expect_sent("025346");
 	ck_assert(!res.down);
 }
@@ -626,6 +647,7 @@ add_types(TCase *tc)
 	tcase_add_test(tc, many_types_do_no_harm);
 	tcase_add_loop_test(tc, smaller_limit_has_to_last, 0, NROWS(limits));
 	tcase_add_test(tc, larger_limit_ends_the_wait);
+	tcase_add_loop_test(tc, limit_may_change_while_connected, 0, 2);
 	tcase_add_test(tc, smaller_limit_is_not_the_type);
 	tcase_add_loop_test(tc, streams_are_judged_by_themselves, 0,
 	    NROWS(company));
