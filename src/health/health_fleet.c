@@ -12,6 +12,9 @@
 /* Workers take over a lease that has expired within a few seconds. */
 #define EXPIRED_MS	15000
 
+/* So begins the error of a message that is held: RELAY_HELD. */
+#define HELD	"held: "
+
 #define START	"service outbox-master start; outboxctl logs tells why it ended"
 #define RESTART	"service outbox-master start; if nobody has stopped it, " \
 		"outboxctl logs tells why it ended"
@@ -266,30 +269,78 @@ judge_doubt(struct health *h, const json_t *b)
 	    "in doubt%s, and its key waits%s", head, age, more);
 }
 
+/* Then what is refused is told, and why: by the subject, or by the pause. */
+static bool
+is_told_here(const struct health *h)
+{
+	const json_t	*here = json_object_get(h->state, "this_host");
+	json_t		*w;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		if (strcmp(health_text(w, "state"), "paused") == 0)
+			return true;
+	return json_array_size(json_object_get(here, "refused")) > 0;
+}
+
+static void
+judge_refused(struct health *h, const json_t *b)
+{
+	const char	*error = health_text(b, "error");
+	long long	 keys = health_number(b, "keys");
+	const char	*remedy = h->conf->publish.driver == DRIVER_NATS ?
+			    health_refusal_remedy(error) : NULL;
+	struct health_about about = { .since = health_member(b, "since") };
+
+	if (error[0] == '\0' || strstr(error, "no stream takes") != NULL)
+		health_add(h, HEALTH_REFUSED_SUBJECT, about, "outboxctl keys "
+		    "blocked names them; add their subjects to a stream",
+		    "keys whose subject no stream takes: %lld", keys);
+	else
+		health_add(h, HEALTH_REFUSED_SUBJECT, about, remedy != NULL ?
+		    remedy : "outboxctl keys blocked names them, and "
+		    "outboxctl messages show tells why", "keys whose first "
+		    "message the destination refuses: %lld: %s", keys, error);
+}
+
+/* In place of dead letters: a person has to decide. */
+static void
+judge_held(struct health *h)
+{
+	const json_t	*held = json_object_get(h->state, "held");
+	const char	*error = health_text(held, "error");
+	long long	 first = health_number(held, "first");
+
+	if (health_number(held, "messages") == 0)
+		return;
+	if (strncmp(error, HELD, strlen(HELD)) == 0)
+		error += strlen(HELD);
+	health_add(h, HEALTH_HELD, (struct health_about){
+	    health_member(held, "since"), json_pack("{s:I}", "sequence",
+	    (json_int_t)first) }, "correct what refuses them, then outboxctl "
+	    "keys retry --all tries them again; outboxctl keys bury --all "
+	    "makes them dead letters, and their keys go on", "messages that "
+	    "are held, with their keys, and were to be dead letters: %lld; "
+	    "the first is %lld: %s", (long long)health_number(held,
+	    "messages"), first, error);
+}
+
 static void
 judge_blocked(struct health *h)
 {
-	/* The daemon of this host names the subjects themselves. */
-	bool	 is_told_here = json_array_size(json_object_get(
-		    json_object_get(h->state, "this_host"), "refused")) > 0;
+	bool	 told = is_told_here(h);
 	json_t	*b;
 	size_t	 i;
 
 	json_array_foreach(json_object_get(h->state, "blocked"), i, b) {
 		const char	*reason = health_text(b, "reason");
-		long long	 keys = health_number(b, "keys");
 
 		if (strcmp(reason, "halted") == 0)
 			judge_halted(h, b);
 		else if (strcmp(reason, "in doubt") == 0)
 			judge_doubt(h, b);
-		else if (strcmp(reason, "refused") == 0 && !is_told_here)
-			health_add(h, HEALTH_REFUSED_SUBJECT,
-			    (struct health_about){
-			    .since = health_member(b, "since") }, "outboxctl "
-			    "keys blocked names them; add their subjects to a "
-			    "stream", "keys whose subject no "
-			    "stream takes: %lld", keys);
+		else if (strcmp(reason, "refused") == 0 && !told)
+			judge_refused(h, b);
 	}
 }
 
@@ -512,6 +563,36 @@ judge_clock(struct health *h)
 	    duration_words(health_number(clock, "ahead_ms")).text, leases);
 }
 
+/* It was dropped, or an application's table never had it. */
+static void
+judge_index(struct health *h)
+{
+	if (json_is_null(json_object_get(h->state, "backlog")) &&
+	    !health_has(h, HEALTH_DATABASE))
+		health_add(h, HEALTH_MISSING_INDEX, (struct health_about){ 0 },
+		    "outboxctl schema check names the index and its ALTER "
+		    "TABLE", "the table %s has no index that begins with "
+		    "published_at: each claim sorts all that waits, which is "
+		    "not counted", conf_outbox_table(h->conf));
+}
+
+/* Connections of the daemon set it for themselves; those of others do not. */
+#define WAIT_TIMEOUT_S	60
+
+static void
+judge_server(struct health *h)
+{
+	long long	s = health_number(json_object_get(h->state, "server"),
+			    "wait_timeout");
+
+	if (s > 0 && s < WAIT_TIMEOUT_S)
+		health_add(h, HEALTH_WAIT_TIMEOUT, (struct health_about){ 0 },
+		    "SET GLOBAL wait_timeout = 28800, and in my.cnf", "the "
+		    "server closes connections that are idle for %lld s "
+		    "(wait_timeout): those of the daemon set it higher, but "
+		    "a proxy or a pool of producers may lose theirs", s);
+}
+
 /* Events with a row in other outboxes, and none in this. */
 static void
 judge_filling(struct health *h)
@@ -546,6 +627,7 @@ health_judge_fleet(struct health *h)
 	judge_workers(h);
 	judge_partitions(h);
 	judge_blocked(h);
+	judge_held(h);
 	judge_dead(h);
 	judge_streams(h);
 	judge_counts(h);
@@ -553,6 +635,8 @@ health_judge_fleet(struct health *h)
 	judge_missing(h);
 	judge_filling(h);
 	judge_clock(h);
+	judge_index(h);
+	judge_server(h);
 }
 
 void

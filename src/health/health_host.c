@@ -52,8 +52,9 @@ put_remedy(const struct health *h, const char *state, const char *why,
 	    h->conf->publish.driver != DRIVER_NATS)
 		health_broker_remedy(h->conf, why, b);
 	else if (strcmp(state, "paused") == 0)
-		buf_str(b, "correct the stream or the broker; outboxctl stream "
-		    "info shows it");
+		buf_str(b, health_refusal_remedy(why) != NULL ?
+		    health_refusal_remedy(why) : "correct the stream or the "
+		    "broker; outboxctl stream info shows it");
 	else if (strcmp(state, "refused") == 0)
 		buf_str(b, "outboxctl doctor tells what it lacks; it tries "
 		    "again within a minute, and after outboxctl reload at "

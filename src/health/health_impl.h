@@ -15,7 +15,7 @@ enum health_id {
 	HEALTH_WRONG_FILE,
 	HEALTH_OPTIONAL_RIGHTS, HEALTH_MISSING_TABLE,
 	HEALTH_REFUSED_SUBJECT,
-	HEALTH_HALTED_KEYS, HEALTH_IN_DOUBT, HEALTH_DEAD_LETTERS,
+	HEALTH_HALTED_KEYS, HEALTH_HELD, HEALTH_IN_DOUBT, HEALTH_DEAD_LETTERS,
 	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
 	HEALTH_CLOCK_BACK,
 	HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
@@ -23,7 +23,9 @@ enum health_id {
 	HEALTH_LOG_LOST,
 	HEALTH_STREAM_SETTINGS, HEALTH_OLDEST, HEALTH_BACKLOG_GROWING,
 	HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
-	HEALTH_SENT_AGAIN, HEALTH_ROWS_UNSEEN, HEALTH_STREAM_ADVICE,
+	HEALTH_SENT_AGAIN, HEALTH_ROWS_UNSEEN, HEALTH_WAIT_TIMEOUT,
+	HEALTH_MISSING_INDEX,
+	HEALTH_STREAM_ADVICE,
 	NHEALTH
 };
 
@@ -52,6 +54,9 @@ bool	health_has(const struct health *, enum health_id);
 /* A member of the state, or of one of its objects; never NULL. */
 const char *health_text(const json_t *, const char *member);	/* or "" */
 json_int_t health_number(const json_t *, const char *member);	/* or 0 */
+
+/* What to do if the broker takes nothing, by the error; NULL: not known. */
+const char *health_refusal_remedy(const char *error);
 
 /* A new reference to a member; NULL without it, or if it is null. */
 json_t	*health_member(const json_t *, const char *member);

@@ -28,6 +28,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_MISSING_TABLE] = { "missing_table", HEALTH_WARNING },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
+	[HEALTH_HELD] = { "held_messages", HEALTH_WARNING },
 	[HEALTH_IN_DOUBT] = { "in_doubt", HEALTH_WARNING },
 	[HEALTH_DEAD_LETTERS] = { "dead_letters", HEALTH_WARNING },
 	[HEALTH_PAUSED_PARTITIONS] = { "paused_partitions", HEALTH_WARNING },
@@ -46,6 +47,8 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_ADVICE },
 	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_ADVICE },
 	[HEALTH_ROWS_UNSEEN] = { "rows_unseen", HEALTH_ADVICE },
+	[HEALTH_WAIT_TIMEOUT] = { "wait_timeout", HEALTH_ADVICE },
+	[HEALTH_MISSING_INDEX] = { "missing_index", HEALTH_ADVICE },
 	[HEALTH_STREAM_ADVICE] = { "stream_advice", HEALTH_ADVICE },
 };
 

@@ -17,12 +17,28 @@ static const struct advice of_broker[] = {
 	{ "uthentication", "correct the login in the section nats, or the "
 	  "account on the server" },
 	{ "JetStream does not answer", "turn on JetStream in the server's "
-	  "configuration, or for the account" },
+	  "configuration, or for the account; a full disk may have turned it "
+	  "off: the log of the server tells" },
 	{ "no answer to", "if the broker is not busy, give the account the "
 	  "rights of outbox-master(8)" },
 	{ "TLS", "correct nats.tls, or the server's certificate" },
 	{ "SSL", "correct nats.tls, or the server's certificate" },
 	{ "certificate", "correct nats.tls, or the server's certificate" },
+};
+
+/* Why the broker takes nothing, or none of a type. */
+static const struct advice of_refusal[] = {
+	{ "no space left", "make room on the disk of the broker, where its "
+	  "store_dir is" },
+	{ "insufficient", "make room: raise max_file or max_mem of JetStream, "
+	  "or delete messages of its streams" },
+	{ "resource limits", "raise the limits of the account, or delete "
+	  "messages of its streams" },
+	{ "maximum ", "raise this limit of the stream, or delete messages "
+	  "that its consumers have read" },
+	{ "no answer", "the log of the broker tells why it stores nothing: "
+	  "its disk may be full, or the stream has no leader; outboxctl "
+	  "stream info shows the stream" },
 };
 
 static const struct advice of_endpoint[] = {
@@ -68,6 +84,13 @@ find_advice(const struct advice *all, size_t n, const char *error)
 		if (strstr(error, all[i].part) != NULL)
 			return all[i].remedy;
 	return NULL;
+}
+
+const char *
+health_refusal_remedy(const char *error)
+{
+	return find_advice(of_refusal, sizeof(of_refusal) /
+	    sizeof(of_refusal[0]), error);
 }
 
 static void

@@ -55,6 +55,9 @@ struct request {
 	unsigned		 redirects;	/* followed so far */
 	bool			 foreign;	/* at another host: no secrets */
 	bool			 started;	/* its first byte may be out */
+	int			 port;		/* ours, of its connection; 0:
+						   none yet */
+	bool			 together;	/* others were on it (HTTP/2) */
 	bool			 late;		/* not started: time was over */
 	bool			 private;	/* an address was refused */
 	bool			 long_body, long_head;	/* of the answer */
@@ -91,7 +94,7 @@ struct http {
 struct outcome_of_request {
 	CURLcode	 code;
 	long		 status;	/* 0: no answer */
-	bool		 started, late, private, long_body, long_head;
+	bool		 started, late, private, long_body, long_head, together;
 	int64_t		 retry_after;	/* in s; 0: none */
 	int		 os_error;	/* of a connection; 0: none */
 	const char	*detail;	/* of the library; or "" */

@@ -26,6 +26,22 @@
  * Callbacks of libcurl
  */
 
+/* Which others are on its way on the same connection, as HTTP/2 allows? */
+static void
+join(struct request *r, int port)
+{
+	struct http	*h = r->http;
+
+	r->port = port;
+	for (size_t i = 0; strncmp(r->endpoint, "https:", 6) == 0 &&
+	    i < h->nrequests; i++) {
+		struct request *other = h->requests[i];
+
+		if (other != r && other->busy && other->port == port)
+			other->together = r->together = true;
+	}
+}
+
 /* The connection is ready: the last moment to stop. */
 static int
 on_ready(void *arg, char *remote, char *local, int remote_port, int local_port)
@@ -35,12 +51,12 @@ on_ready(void *arg, char *remote, char *local, int remote_port, int local_port)
 	(void)remote;
 	(void)local;
 	(void)remote_port;
-	(void)local_port;
 	if (clock_ms() >= r->http->until) {
 		r->late = true;
 		return CURL_PREREQFUNC_ABORT;
 	}
 	r->started = true;
+	join(r, local_port);
 	return CURL_PREREQFUNC_OK;
 }
 
@@ -257,6 +273,8 @@ hand_over(struct request *r, struct err *e)
 
 	r->started = r->late = r->private = r->long_body = r->long_head = false;
 	r->nhead = r->nbody = r->nsaid = 0;
+	r->port = 0;
+	r->together = false;
 	r->error[0] = '\0';
 	renew_handle(r);
 	curl_easy_setopt(r->easy, CURLOPT_URL, r->url.data);
@@ -400,6 +418,7 @@ judge(struct request *r, struct outcome_of_request *o)
 	o->private = r->private;
 	o->long_body = r->long_body;
 	o->long_head = r->long_head;
+	o->together = r->together;
 	o->retry_after = after;
 	o->os_error = (int)error;
 	o->detail = r->error;

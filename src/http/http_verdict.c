@@ -86,11 +86,17 @@ judge_not_sent(const struct outcome_of_request *o, struct pub_answer *a)
 	return true;
 }
 
-/* Whether it was processed is not known. */
+/*
+ * Whether it was processed is not known.  A server that goes away (GOAWAY) ends
+ * all requests of its connection; which of them it has not begun, libcurl sends
+ * again by itself, if it got to know that.  An error of one stream is not theirs.
+ */
 static bool
 judge_broken(const struct outcome_of_request *o, struct pub_answer *a)
 {
-	a->verdict = VERDICT_LOST;
+	a->verdict = o->together && !o->long_head &&
+	    o->code != CURLE_HTTP2_STREAM ? VERDICT_LOST_TOGETHER :
+	    VERDICT_LOST;
 	a->class = CLASS_LOST;
 	snprintf(a->text, sizeof(a->text), "no complete answer: %s",
 	    o->long_head ? "its headers are longer than 16 KiB" :

@@ -46,6 +46,7 @@ struct duty {
 	int64_t		 at;		/* clock_ms() */
 	struct reconnect busy;		/* the server was, for this one */
 	struct err	 refusal;	/* the last one logged */
+	bool		 relearnt;	/* because of it, since it worked */
 };
 
 #define NEVER		INT64_MAX
@@ -262,6 +263,23 @@ close_store(struct janitor *j)
 	scoreboard_state(j->a->line, SCOREBOARD_NO_DATABASE, clock_ms());
 }
 
+/*
+ * What was learnt of the tables is wrong: learn it again at once, by a new
+ * connection; once until the duty works.
+ */
+static bool
+learns_again(struct janitor *j, struct duty *d, const struct err *e)
+{
+	if (!store_learnt_wrong(j->store) || d->relearnt)
+		return false;
+	log_info("%s: the tables have changed and are read again: %s", d->name,
+	    e->text);
+	d->relearnt = true;
+	d->at = clock_ms();
+	close_store(j);
+	return true;
+}
+
 static void
 duty_refused(struct duty *d, const struct err *e)
 {
@@ -277,6 +295,8 @@ duty_refused(struct duty *d, const struct err *e)
 static void
 duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
+	if (learns_again(j, d, e))
+		return;
 	note_error(j, e);
 	switch (store_fault(j->store)) {
 	case DB_FINE:
@@ -361,6 +381,7 @@ run_duty(struct janitor *j, struct duty *d)
 	}
 	d->at = delay_ms == NEVER ? NEVER : now + delay_ms;
 	d->refusal.text[0] = '\0';
+	d->relearnt = false;
 	show_state(j);
 	reconnect_works(&j->reconnect, now);
 	reconnect_works(&d->busy, now);

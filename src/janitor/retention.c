@@ -2,7 +2,8 @@
  * retention.c - see retention.h
  *
  * Only one janitor per outbox table works: it holds a named lock, which ends
- * with its connection.  The state of a pass ends with it, too: after a failed
+ * with its connection.  Where a proxy or a cluster refuses named locks, each
+ * works, which costs time and is safe.  The state of a pass ends with it, too: after a failed
  * step a new pass begins.
  */
 
@@ -44,6 +45,7 @@ struct retention {
 	int64_t			 dead_at;	/* next scan of dead letters */
 
 	bool			 introduced, second, stuck;	/* logged */
+	bool			 told_no_lock;			/* the same */
 	bool			 went_through;	/* a pass has deleted rows */
 	int64_t			 told_at;
 	uint64_t		 rows, dead, marks;	/* since told_at */
@@ -101,6 +103,20 @@ stand_by(struct retention *r)
 	r->second = true;
 }
 
+/* The statement reads no table: whatever was wrong, it is the function. */
+static bool
+goes_without_lock(struct retention *r, const struct err *e)
+{
+	if (store_fault(r->store) != DB_WRONG || !store_is_open(r->store))
+		return false;
+	if (!r->told_no_lock)
+		log_warn("retention: goes on without a lock, which a proxy or "
+		    "the server refuses; janitors of several hosts may do the "
+		    "same work twice, which is safe: %s", e->text);
+	r->told_no_lock = true;
+	return true;
+}
+
 /*
  * The lock's name is made of database and table, so that instances that share a
  * server do not block each other.  It has at most 64 characters.
@@ -115,8 +131,11 @@ elect(struct retention *r, int64_t *delay_ms, struct err *e)
 	    "CONCAT(DATABASE(), '.', ");
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	store_put(s, "), 256), 40)), 0)");
-	if (store_query_number(s, "retention", &got, e) < 0)
-		return -1;
+	if (store_query_number(s, "retention", &got, e) < 0) {
+		if (!goes_without_lock(r, e))
+			return -1;
+		got = 1;
+	}
 	if (got == 1) {
 		introduce(r);
 		r->phase = BEGIN;

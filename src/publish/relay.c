@@ -649,6 +649,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.accused = xcalloc(b->n + 1, sizeof(*f.accused));
 	f.alone = xcalloc(b->n + 1, sizeof(*f.alone));
 	f.spent = xcalloc(b->n + 1, sizeof(*f.spent));
+	f.together = xcalloc(b->n + 1, sizeof(*f.together));
 	f.sent_at = xcalloc(b->n + 1, sizeof(*f.sent_at));
 	f.order = xcalloc(b->n * RELAY_SENDS + 1, sizeof(*f.order));
 	f.ordinal = xcalloc(b->n + 1, sizeof(*f.ordinal));
@@ -671,6 +672,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	free(f.accused);
 	free(f.alone);
 	free(f.spent);
+	free(f.together);
 	free(f.sent_at);
 	free(f.order);
 	free(f.ordinal);

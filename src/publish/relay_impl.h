@@ -56,6 +56,7 @@ struct flight {
 	bool			*accused;	/* it may be its own fault: */
 	bool			*alone;		/* it tells nothing of its type */
 	bool			*spent;		/* its last attempt has failed */
+	bool			*together;	/* lost, with others */
 	bool			 silent;	/* some got no answer */
 	int64_t			*sent_at;	/* clock_us() */
 	size_t			*order;		/* messages in sending order */
@@ -97,6 +98,13 @@ bool	relay_fail(struct flight *, struct msg *, bool message,
  */
 bool	relay_bury_or_hold(struct flight *, struct msg *, const char *reason,
 	    const char *text);
+
+/*
+ * It is in doubt, as are others: a leader that goes takes some messages with it,
+ * or leaves them half stored, and a connection all that share it.  That uses no
+ * attempt, unless it goes on.  True as in relay_bury.
+ */
+bool	relay_fail_in_doubt(struct flight *, size_t i, const char *text);
 
 /* The destination refused it; relay_judge decides whose fault that was. */
 void	relay_refuse(struct flight *, size_t i, enum error_class,

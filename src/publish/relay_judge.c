@@ -244,8 +244,8 @@ judge_aside(struct flight *f)
 }
 
 /*
- * An answer that broke off, while others were taken: this message failed.  If
- * none was taken, the destination did.
+ * An answer that broke off, while others were taken: this message failed, or
+ * the connection that it shared.  If none was taken, the destination did.
  */
 static void
 judge_lost(struct flight *f)
@@ -260,7 +260,10 @@ judge_lost(struct flight *f)
 			continue;
 		f->state[i] = DONE;
 		err_set(&e, "%s", m->error);
-		relay_fail(f, m, false, e.text);
+		if (f->together[i])
+			relay_fail_in_doubt(f, i, e.text);
+		else
+			relay_fail(f, m, false, e.text);
 	}
 }
 

@@ -254,8 +254,8 @@ relay_refuse_absent(struct flight *f, size_t i)
 
 	printable_text(type, m->type.data, m->type.len);
 	err_set(&e, "no stream takes subject \"%.250s\" (type %s): add it to "
-	    "a stream's subjects, or enable JetStream",
-	    subject_of(f, m), type);
+	    "a stream's subjects, or enable JetStream, which a full disk "
+	    "turns off", subject_of(f, m), type);
 	relay_refuse(f, i, CLASS_NO_STREAM, e.text);
 }
 
@@ -482,6 +482,7 @@ static void
 note_lost(struct flight *f, size_t i, const struct pub_answer *a)
 {
 	f->b->msgs[i].in_doubt = true;
+	f->together[i] = a->verdict == VERDICT_LOST_TOGETHER;
 	relay_refuse(f, i, CLASS_LOST, a->text);
 }
 
@@ -493,12 +494,8 @@ meet_silence(struct flight *f)
 	f->silent = true;
 }
 
-/*
- * A leader that goes takes some messages with it, or leaves them half stored:
- * that uses no attempt, unless it goes on.
- */
-static bool
-fail_in_doubt(struct flight *f, size_t i, const char *text)
+bool
+relay_fail_in_doubt(struct flight *f, size_t i, const char *text)
 {
 	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
@@ -570,6 +567,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		note_absent(f, i);
 		return;
 	case VERDICT_LOST:
+	case VERDICT_LOST_TOGETHER:
 		note_lost(f, i, a);
 		break;
 	case VERDICT_MESSAGE:
@@ -579,7 +577,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		break;
 	case VERDICT_PENDING:
 		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
-		go_on = fail_in_doubt(f, i, a->text);
+		go_on = relay_fail_in_doubt(f, i, a->text);
 		break;
 	case VERDICT_TRANSIENT:
 		fail_for_now(f, m, a);
@@ -679,7 +677,7 @@ note_passed(struct flight *f, size_t i, const char *text)
 	f->class[i] = CLASS_TIMEOUT;
 	was_tried(f, &f->b->msgs[i], CLASS_TIMEOUT, false, text);
 	return relay_line(f, i)->pub->ops->in_order ?
-	    fail_in_doubt(f, i, text) :
+	    relay_fail_in_doubt(f, i, text) :
 	    relay_fail(f, &f->b->msgs[i], false, text);
 }
 

@@ -82,6 +82,13 @@ static const struct {
 	  VERDICT_LOST, CLASS_LOST, 0, "no complete answer" },
 	{ { .code = CURLE_SEND_ERROR, .started = true, .late = true },
 	  VERDICT_LOST, CLASS_LOST, 0, "no complete answer" },
+	/* A connection with several requests; and one of its streams alone. */
+	{ { .code = CURLE_PARTIAL_FILE, .started = true, .together = true },
+	  VERDICT_LOST_TOGETHER, CLASS_LOST, 0, "no complete answer" },
+	{ { .code = CURLE_HTTP2, .started = true, .together = true },
+	  VERDICT_LOST_TOGETHER, CLASS_LOST, 0, "no complete answer" },
+	{ { .code = CURLE_HTTP2_STREAM, .started = true, .together = true },
+	  VERDICT_LOST, CLASS_LOST, 0, "no complete answer" },
 	{ { .code = CURLE_WRITE_ERROR, .started = true, .status = 200,
 	  .long_head = true }, VERDICT_LOST, CLASS_LOST, 0,
 	  "longer than 16 KiB" },

@@ -6,6 +6,7 @@
  */
 #include "lib/fake_mysql.h"
 #include "lib/servers.h"
+#include "janitor/retention.h"
 #include "mysql/db_impl.h"
 #include "util/buf.h"
 
@@ -231,6 +232,39 @@ START_TEST(next_host_after_a_refusal)
 }
 END_TEST
 
+/* As a proxy, a cluster and a server without the function refuse it. */
+static const unsigned	lock_refusals[] = { 1105, 1148, 1235, 1305 };
+
+/* Old rows are deleted without it: two passes at once are safe. */
+START_TEST(retention_does_without_named_locks)
+{
+	const struct fake_answer	refuses[] = {
+		well[0], { .match = "GET_LOCK", .error = lock_refusals[_i] },
+	};
+	struct store			*s;
+	struct retention		*r;
+	int64_t				 delay = 0;
+
+	fake.answers = refuses;
+	fake.nanswers = NROWS(refuses);
+	conf = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app}\n"
+	    "retention: {days: 1}\n", fake_start(&fake));
+	s = store_new(conf, "janitor", 3000);
+	ck_assert_int_eq(store_open(s, &e), 0);
+	r = retention_new(conf, s);
+	ck_assert_msg(retention_step(r, &delay, &e) == 0, "%s", e.text);
+	ck_assert(store_is_open(s));
+	ck_assert_int_eq(delay, 0);
+	/* A connection that is lost is not a refusal. */
+	retention_reset(r);
+	store_close(s);
+	ck_assert_int_eq(retention_step(r, &delay, &e), -1);
+	store_free(s);
+	db = NULL;
+}
+END_TEST
+
 /* SHOW and SET work on a Galera node that is not in the primary component. */
 START_TEST(node_that_is_not_ready_is_refused)
 {
@@ -273,6 +307,8 @@ main(void)
 	tcase_add_test(tc, no_file_is_sent);
 	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
 	    NROWS(refusals));
+	tcase_add_loop_test(tc, retention_does_without_named_locks, 0,
+	    NROWS(lock_refusals));
 	tcase_add_loop_test(tc, node_that_is_not_ready_is_refused, 0, 2);
 	return servers_test(s);
 }

@@ -87,6 +87,11 @@ ctl() { OUT=$("$OUTBOXCTL" -c "$CONF" "$@" 2>&1); RC=$?; }
 ctl --json keys blocked
 is "$(jq '[.[] | select(.error | startswith("held: "))] | length' <<< "$OUT")" \
     9 'keys blocked shows them'
+ctl --json status
+like "$(jq -r '.problems[] | select(.id == "held_messages") |
+    "\(.since) \(.text)"' <<< "$OUT")" \
+    '^20.*Z messages that are held.*: 9; the first is [0-9]+: .*HTTP 4' \
+    'status says how many are held, since when, and why'
 ctl keys bury bad1 bad2 bad3 bad4 --dry-run --yes
 is "$(dead)" 3 'keys bury --dry-run changes nothing'
 ctl keys bury --all --yes

@@ -177,6 +177,45 @@ static const struct {
 	  "\"refused\", \"keys\": 2}]}", "refused_subject ", 1,
 	  "no stream takes: 2" },
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"refused\", \"keys\": 2, \"error\": \"no stream takes subject x"
+	  "\"}]}", "refused_subject ", 1, "add their subjects to a stream" },
+	/* A full disk, as servers of today and of before tell it, and one that
+	   stores nothing and tells nothing; and a limit. */
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"refused\", \"keys\": 2, \"error\": \"write 1.blk: no space left "
+	  "on device (10077)\"}]}", "refused_subject ", 1, "keys whose first "
+	  "message the destination refuses: 2: write 1.blk: no space left on "
+	  "device (10077): make room on the disk of the broker" },
+	{ "{" ALIVE "\"this_host\": {\"workers\": [{\"id\": \"h:00:1\", "
+	  "\"state\": \"paused\", \"why\": \"no answer within 5000 ms\"}]}, "
+	  "\"blocked\": [{\"reason\": \"refused\", \"keys\": 2, \"error\": "
+	  "\"not sent: other messages got no answer\"}]}",
+	  "publishing_paused ", 1, "its disk may be full" },
+	{ WORKER("\"state\": \"paused\", \"why\": \"write 1.blk: no space "
+	  "left on device (10077)\""), "publishing_paused ", 1,
+	  "make room on the disk of the broker" },
+	{ WORKER("\"state\": \"paused\", \"why\": \"insufficient resources "
+	  "(10023)\""), "publishing_paused ", 1, "raise max_file" },
+	{ WORKER("\"state\": \"paused\", \"why\": \"insufficient storage "
+	  "resources available (10047)\""), "publishing_paused ", 1,
+	  "raise max_file" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"failed\", \"keys\": 9}], \"held\": {\"messages\": 9, \"since\": "
+	  "\"2026-01-31T12:00:00.000000Z\", \"first\": 7, \"error\": \"held: "
+	  "more than 3 of its type were to be dead letters: HTTP 400\"}}",
+	  "held_messages ", 1, "to be dead letters: 9; the first is 7: more "
+	  "than 3 of its type were to be dead letters: HTTP 400: correct what "
+	  "refuses them, then outboxctl keys retry --all" },
+	{ "{" ALIVE "\"this_host\": {}, \"held\": null}", "", 0, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"server\": {\"wait_timeout\": 5}}",
+	  "wait_timeout ", 0, "idle for 5 s (wait_timeout)" },
+	{ "{" ALIVE "\"this_host\": {}, \"backlog\": null}", "missing_index ", 0,
+	  "outboxctl schema check names the index" },
+	{ "{\"database\": {\"error\": \"odd\"}, \"backlog\": null}",
+	  "database ", 3, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"server\": {\"wait_timeout\": 600}}",
+	  "", 0, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
 	  "\"in doubt\", \"keys\": 3, \"head\": 8, \"doubt_ms\": 600000}]}",
 	  "in_doubt ", 1, "it has been in doubt for 10 min, and its key waits; "
 	  "2 more keys" },

@@ -365,7 +365,9 @@ fake_answer(void *arg, struct pub_answer *a)
 		a->verdict = VERDICT_DESTINATION;
 		break;
 	case 'L':
-		a->verdict = VERDICT_LOST;
+	case 'K':
+		a->verdict = answered == 'K' ? VERDICT_LOST_TOGETHER :
+		    VERDICT_LOST;
 		a->class = CLASS_LOST;
 		break;
 	}

@@ -52,6 +52,10 @@ static const struct {
 	{ "a", "L", "F", true },
 	{ "abc", "LLL", "FFF", true },
 	{ "abc", "LXs", "FFF", true },
+	/* Of a connection that several share it is the connection's. */
+	{ "abc", "KKA", "FFD", false },
+	{ "aab", "KAA", "FUD", false },
+	{ "abc", "KKK", "FFF", true },
 };
 
 START_TEST(silence_is_judged_at_its_time)
@@ -62,10 +66,28 @@ START_TEST(silence_is_judged_at_its_time)
 	ck_assert_int_eq(res.down, silences[_i].down);
 	for (size_t i = 0; i < batch.n; i++)
 		ck_assert_int_eq(msgs[i].in_doubt,
-		    strchr("sL", silences[_i].acts[i]) != NULL &&
+		    strchr("sLK", silences[_i].acts[i]) != NULL &&
 		    fake.sent_at[i] != 0);
 	if (strchr(silences[_i].acts, 's') != NULL)
 		ck_assert_int_eq(now_ms - START_MS, TIMEOUT_MS);
+}
+END_TEST
+
+/* But who always breaks it has an end. */
+START_TEST(message_that_breaks_connections_has_an_end)
+{
+	without_order();
+	for (int i = 0; i < 3; i++) {
+		next_script("abc", "KKA");
+		without_order();
+		publish_as("FFD");
+		ck_assert_int_le(msgs[0].delay_ms, 6000);
+		now_ms += conf->retry.blame_after / 30;
+	}
+	next_script("abc", "KAA");
+	without_order();
+	msgs[0].attempts = (unsigned)conf->retry.max_attempts - 1;
+	publish_as("XDD");
 }
 END_TEST
 
@@ -139,6 +161,7 @@ add_drivers(TCase *tc)
 	tcase_add_test(tc, slow_one_is_overtaken_with_order);
 	tcase_add_loop_test(tc, silence_is_judged_at_its_time, 0,
 	    NROWS(silences));
+	tcase_add_test(tc, message_that_breaks_connections_has_an_end);
 	tcase_add_test(tc, broken_answer_leads_to_a_dead_letter);
 	tcase_add_loop_test(tc, wish_of_the_answer_is_honoured, 0,
 	    NROWS(wishes));

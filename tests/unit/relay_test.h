@@ -22,7 +22,7 @@
  * T try again, J another copy is being stored, X the destination's fault, N nobody is
  * there without a word on which message, P the same with its name, 1 to 4
  * like N so many times and then like A, s silence, L an answer that
- * breaks off, R refused by the publisher, Y and Z its destination is away, when
+ * breaks off, K with that of others, R refused by the publisher, Y and Z its destination is away, when
  * it is sent and afterwards; and before it gets there: b a subject that is not legal, e no
  * event.
  *

@@ -126,12 +126,63 @@ trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 	return rc;
 }
 
+/* Does the server, or a proxy, let this account lock the events? */
+static bool
+may_lock(struct ctl *c, struct err *why)
+{
+	struct err	e;
+	bool		may;
+
+	store_sql(c->store, "LOCK TABLES {events} WRITE");
+	may = store_exec(c->store, "schema", NULL, why) == 0;
+	if (!may)
+		return store_fault(c->store) != DB_WRONG ||
+		    store_learnt_wrong(c->store) || !store_is_open(c->store);
+	store_sql(c->store, "UNLOCK TABLES");
+	store_exec(c->store, "schema", NULL, &e);
+	return true;
+}
+
+/* Copy the text without its statements that lock and unlock. */
+static void
+put_unlocked(const char *text, struct buf *to)
+{
+	for (const char *end; *text != '\0'; text = end) {
+		end = strchr(text, '\n');
+		end = end == NULL ? text + strlen(text) : end + 1;
+		if (strncmp(text, "LOCK TABLES ", 12) != 0 &&
+		    strncmp(text, "UNLOCK TABLES", 13) != 0)
+			buf_add(to, text, (size_t)(end - text));
+	}
+}
+
+/* As it is, or without the lock where that is refused. */
+static int
+render_for_server(struct ctl *c, struct buf *to, struct err *e)
+{
+	struct buf	text = { 0 };
+	struct err	why;
+	int		rc = trigger_render(c->conf, &text, e);
+
+	if (rc == 0 && may_lock(c, &why))
+		buf_str(to, text.data);
+	else if (rc == 0) {
+		ctl_error("the trigger is made without LOCK TABLES, which is "
+		    "refused: what is written at that moment may get no row "
+		    "or label of it; outboxctl reconcile makes it: %s",
+		    why.text);
+		put_unlocked(text.data, to);
+	}
+	buf_free(&text);
+	return rc;
+}
+
 int
 trigger_install(struct ctl *c, struct err *e)
 {
 	struct buf	text = { 0 };
 	struct err	why;
-	int		rc = trigger_render(c->conf, &text, e);
+	int		rc = render_for_server(c, &text, e);
 
 	if (rc == 0 && (rc = schema_run_all(c, text.data, e)) < 0) {
 		if (store_code(c->store) == CODE_BINLOG) {

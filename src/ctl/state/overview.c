@@ -209,6 +209,14 @@ put_doubt(struct store *s)
 	    "WHERE {o.global_sequence} = b.head_sequence)" : ", NULL");
 }
 
+/* The last error of its head, which tells what refuses it. */
+static void
+put_head_error(struct store *s)
+{
+	store_put(s, ", (SELECT LEFT({o.last_error}, 500) FROM {outbox} AS o "
+	    "WHERE {o.global_sequence} = b.head_sequence)");
+}
+
 /* By reason, with the key of the first; an event names its key. */
 static int
 put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
@@ -218,7 +226,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    { "since", ROWS_TIME }, { "key", ROWS_BYTES },
 	    { "head", ROWS_NUMBER }, { "new", ROWS_NUMBER },
 	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT },
-	    { "doubt_ms", ROWS_NUMBER } };
+	    { "doubt_ms", ROWS_NUMBER }, { "error", ROWS_TEXT } };
 
 	if (!store_has(c->store, T_BLOCKED))
 		return json_object_set_new(state, "blocked", json_null());
@@ -232,6 +240,7 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    "(SELECT d.reason FROM {dead} AS d WHERE d.global_sequence = "
 	    "b.head_sequence)" : "0, NULL");
 	put_doubt(c->store);
+	put_head_error(c->store);
 	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
 	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
 	    "(SELECT reason, since, first_sequence FROM {blocked} ");
@@ -242,6 +251,53 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    "ON {k.sequence} = b.first_sequence ORDER BY t.reason");
 	return put_query(c, state, "blocked", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);
+}
+
+/*
+ * Heads that are held instead of being dead letters: how many, since when, and
+ * the error of the first.
+ */
+static int
+put_held(struct ctl *c, json_t *state, struct err *e)
+{
+	static const struct rows_column	 columns[] = {
+	    { "messages", ROWS_NUMBER }, { "since", ROWS_TIME },
+	    { "first", ROWS_NUMBER }, { "error", ROWS_TEXT } };
+	json_t	*held = NULL;
+
+	if (!store_has(c->store, T_BLOCKED))
+		return json_object_set_new(state, "held", json_null());
+	store_sql(c->store, "SELECT h.n, h.since, h.first, (SELECT "
+	    "LEFT({o.last_error}, 500) FROM {outbox} AS o WHERE "
+	    "{o.global_sequence} = h.first) FROM (SELECT COUNT(*) AS n, "
+	    "MIN(t.since) AS since, MIN(t.head_sequence) AS first FROM "
+	    "(SELECT since, head_sequence FROM {blocked} ");
+	store_putf(c->store, "LIMIT %d) AS t STRAIGHT_JOIN {outbox} AS o ON "
+	    "{o.global_sequence} = t.head_sequence WHERE {o.published_at} IS "
+	    "NULL AND {o.last_error} LIKE 'held: %%') AS h WHERE h.n > 0",
+	    STATE_EXACT);
+	if (rows_one(c, "held", columns, sizeof(columns) / sizeof(columns[0]),
+	    &held, e) < 0)
+		return -1;
+	return json_object_set_new(state, "held", held == NULL ? json_null() :
+	    held);
+}
+
+/* What the server does with connections; null: it does not tell. */
+static int
+put_server(struct ctl *c, json_t *state, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(c->store, "SHOW GLOBAL VARIABLES LIKE 'wait_timeout'");
+	rows = store_query(c->store, "server", e);
+	if (rows == NULL && !store_is_open(c->store))
+		return -1;
+	json_object_set_new(state, "server", rows == NULL || !db_next(rows) ?
+	    json_null() : json_pack("{s:I}", "wait_timeout",
+	    (json_int_t)db_u64(rows, 1)));
+	db_rows_free(rows);
+	return 0;
 }
 
 /*
@@ -366,8 +422,9 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
 		put_schema, state_put_missing, put_workers, put_partitions,
-		put_backlog, put_blocked_keys, put_dead_letters, put_streams,
+		put_backlog, put_blocked_keys, put_held, put_dead_letters, put_streams,
 		state_put_counts, state_put_rights, state_put_outboxes,
+		put_server,
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
