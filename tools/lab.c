@@ -107,7 +107,7 @@ static const struct option_row rows[] = {
 	{ "key-prefix", IS_TEXT, AT(key_prefix), PRODUCE, 0, 0, "TEXT",
 	    "what they begin with (k)" },
 	{ "type", IS_TEXT, AT(type), PRODUCE, 0, 0, "TEXT",
-	    "event type (lab.event)" },
+	    "event types (lab.event), in turns, with commas between" },
 	{ "payload", IS_NUMBER, AT(payload), PRODUCE, 0, 16 << 20, "BYTES",
 	    "about so large (200)" },
 	{ "shape", IS_TEXT, AT(shape), DB, 0, 0, "NAME",

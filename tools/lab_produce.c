@@ -22,6 +22,7 @@
 #define CHUNK_ROWS	1000	/* rows of one INSERT, and */
 #define CHUNK_BYTES	1000000	/* bytes, roughly */
 #define BULK_TXN	5000
+#define MAX_TYPES	8
 
 enum outcome {
 	DONE,
@@ -57,6 +58,8 @@ struct producer {
 	uint64_t	*ids;		/* of one chunk */
 	uint64_t	 id_step;
 	struct sql	 sql, payload;
+	char		*type_list, *types[MAX_TYPES];
+	size_t		 ntypes;
 	uint64_t	 random, made, committed, share;
 	bool		 committing;
 	char		 why[512];
@@ -270,6 +273,13 @@ make_payload(struct producer *p, const struct key *k, uint64_t n)
 	sql_add(s, "\"}");
 }
 
+/* Of the n-th event: those of the list in turns. */
+static const char *
+type_of(const struct producer *p, uint64_t n)
+{
+	return p->types[n / (uint64_t)p->o->producers % p->ntypes];
+}
+
 /* Append the values that CALL and INSERT share. */
 static void
 add_event(struct producer *p, struct key *k)
@@ -277,7 +287,7 @@ add_event(struct producer *p, struct key *k)
 	uint64_t	n = p->made++ * (uint64_t)p->o->producers + p->number;
 
 	sql_add(&p->sql, "'%s', %llu, '%s', 1, ", k->name,
-	    (unsigned long long)k->next++, p->o->type);
+	    (unsigned long long)k->next++, type_of(p, n));
 	if (n % 4 == 0)
 		sql_add(&p->sql, "'c-%llu', '{\"traceparent\": "
 		    "\"00-%032llx-%016llx-01\", \"tenant\": \"t%llu\"}', ",
@@ -309,7 +319,7 @@ add_message(struct producer *p, struct key *k, const char *label)
 	n = p->made++ * (uint64_t)p->o->producers + p->number;
 	sql_add(&p->sql, "'%s.%llu', ", k->name, (unsigned long long)k->next++);
 	if (has_type(s))
-		sql_add(&p->sql, "'%s', ", p->o->type);
+		sql_add(&p->sql, "'%s', ", type_of(p, n));
 	sql_add(&p->sql, "'%s', ", k->name);
 	if (label != NULL)
 		sql_add(&p->sql, "%s, ", label);
@@ -610,6 +620,19 @@ make_keys(struct producer *p)
 }
 
 static void
+set_types(struct producer *p)
+{
+	char	*save = NULL;
+
+	p->type_list = lab_strdup(p->o->type);
+	p->types[0] = strtok_r(p->type_list, ",", &save);
+	while (p->types[p->ntypes] != NULL && ++p->ntypes < MAX_TYPES)
+		p->types[p->ntypes] = strtok_r(NULL, ",", &save);
+	if (p->ntypes == 0 || strtok_r(NULL, ",", &save) != NULL)
+		errx(2, "--type: one to %d types", MAX_TYPES);
+}
+
+static void
 setup(struct producer *p, const struct lab_opts *o, struct lab_kind kind,
     unsigned number)
 {
@@ -624,6 +647,7 @@ setup(struct producer *p, const struct lab_opts *o, struct lab_kind kind,
 	    (number < o->events % o->producers));
 	if (o->forever)
 		p->share = UINT64_MAX;
+	set_types(p);
 	p->db = lab_db_open(o);
 	p->id_step = lab_db_number(p->db,
 	    "SELECT @@SESSION.auto_increment_increment");
@@ -637,6 +661,7 @@ finish(struct producer *p)
 {
 	if (p->db != NULL)
 		mysql_close(p->db);
+	free(p->type_list);
 	free(p->keys);
 	free(p->used);
 	free(p->ids);

@@ -315,6 +315,8 @@ part_storms() {
 	    "$checks/sanitizers" --seed 3 --seconds 45 --masters 2
 	step 'chaos with a database that goes back' chaos "$build" --seed 13 \
 	    --seconds 60 --masters 2 --faults back
+	step 'chaos with an endpoint beside the stream' chaos "$build" --seed 120 \
+	    --seconds 60 --masters 2 --faults routes
 	step 'chaos with another partition count' chaos "$build" --seed 14 \
 	    --seconds 30 --masters 2 --faults counts
 	step "the same with Pillar's tables" chaos "$build" --seed 20 \

@@ -27,7 +27,7 @@ choose_endpoint() {
 		    drop=' endpoint_refuse endpoint_kill endpoint_stop scheduled
 			ddl clock_step '
 	done
-	case $TABLES in own|inline) ;; *)
+	case $TABLES:$(type -t "$RECEIVER") in own:file|inline:file) ;; *)
 		drop+=' endpoint_refuse endpoint_kill endpoint_stop ' ;;
 	esac
 	[ "$TABLES" != pillar ] || drop+=' scheduled ddl '
@@ -114,12 +114,8 @@ endpoint_conf() {
 	echo "http: {endpoint: \"http://127.0.0.1:$RPORT/e\"}" >> "$1"
 }
 
-# Half of each hot key goes to the endpoint, and keys of its own.
+# A third of each hot key goes to the endpoint, and keys of its own.
 endpoint_load() {
-	produce --forever --keys 8 --key-prefix hot- --payload 120 \
-	    --producers 4 --producers-by "$KINDS" --per-txn 1 --rollback 5 \
-	    --type hook.event --rate $((RATE / 10)) &
-	PRODUCERS+=($!)
 	produce --forever --keys 500 --key-prefix hook- --payload 200 \
 	    --producers 3 --producers-by "$KINDS" --per-txn 5 \
 	    --type hook.event --rate $((RATE / 10)) &

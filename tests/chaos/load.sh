@@ -164,9 +164,11 @@ choose_kinds() {
 }
 
 start_load() {
-	local i large=300
+	local i large=300 types=lab.event
 	choose_kinds
+	! has_endpoint || types=lab.event,lab.event,hook.event
 	produce --forever --keys 8 --key-prefix hot- --payload 120 \
+	    --type "$types" \
 	    --producers 4 --producers-by "$KINDS" --per-txn 2 --rollback 5 \
 	    --rate $((RATE * 45 / 100)) &
 	PRODUCERS+=($!)

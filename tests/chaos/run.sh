@@ -143,6 +143,7 @@ srcdir=${srcdir:-$(dirname "$0")/../..}
 KEEP=${KEEP-1}
 # shellcheck source=tests/lib/http.sh
 . "$srcdir/tests/lib/http.sh"
+[ -x "$RECEIVER" ] || RECEIVER=${LAB%/*}/receiver
 # shellcheck source=tests/lib/pillar.sh
 . "$srcdir/tests/lib/pillar.sh"
 case $TABLES in inline|laravel|debezium)

@@ -180,8 +180,9 @@ test_recovered() {
 	printf '%s\n' '3 2' '5 1' '6 1' >"$dir/lost"
 	finds 'they are of two losses: no order' \
 	    1 "7 1 0 0 0 0 0" --recovered "$dir/lost"
-	is 'list has numbers and events' "$(bus list --stream EVENTS |
-	    sed -n '1p;$p' | tr '\n' ,)" '1 1,7 3,'
+	is 'list has numbers, events and times' "$(bus list --stream EVENTS |
+	    sed -n '1p;$p' | sed -E 's/ [0-9]{19}$/ ns/' | tr '\n' ,)" \
+	    '1 1 ns,7 3 ns,'
 }
 
 test_foreign() {
@@ -374,12 +375,17 @@ test_produce() {
 	    FROM events")" "$(printf '200\t200\t1')"
 	is 'some events have metadata' "$(sql "SELECT COUNT(*) > 0 FROM events
 	    WHERE metadata IS NOT NULL")" 1
+	db produce --events 6 --key-prefix types- --type a.x,b.y,b.y >/dev/null
+	is 'produce: types in turns' "$(sql "SELECT GROUP_CONCAT(event_type
+	    ORDER BY sequence) FROM events WHERE stream_id LIKE 'types-%'")" \
+	    a.x,b.y,b.y,a.x,b.y,b.y
 	db produce --events 5 --same --key-prefix same- >/dev/null
 	is '--same: equal payloads' "$(sql "SELECT COUNT(*), COUNT(DISTINCT
 	    event_data) FROM events WHERE stream_id LIKE 'same-%'")" \
 	    "$(printf '5\t1')"
 	sql "DELETE outbox, events FROM outbox JOIN events
-	    ON sequence = global_sequence WHERE stream_id LIKE 'same-%'"
+	    ON sequence = global_sequence WHERE stream_id LIKE 'same-%'
+	    OR stream_id LIKE 'types-%'"
 	is 'count prints all numbers in one line' \
 	    "$(db count --nats "$URL" --stream EVENTS)" \
 	    "committed 3300 waiting 3300 messages 0"
