@@ -467,7 +467,8 @@ judge_streams(struct health *h)
 			    "inform the consumers and delete the messages; "
 			    "then outboxctl phantoms forget",
 			    "stream %s: %lld phantoms, messages whose events "
-			    "this database has lost, stream sequences %lld to "
+			    "this database has lost, by a failover, a restored "
+			    "backup or a TRUNCATE, stream sequences %lld to "
 			    "%lld", health_text(s, "name"),
 			    (long long)health_number(s, "phantoms"),
 			    (long long)health_number(s, "phantom_first"),

@@ -126,7 +126,8 @@ tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
 	if (t->phantoms > 0)
 		log_error("stream %s: the database went back in time: %llu "
 		    "messages in the stream have no event any more: phantoms, "
-		    "stream sequences %llu to %llu: consumers know of events "
+		    "stream sequences %llu to %llu: after a failover, a "
+		    "restored backup or a TRUNCATE, consumers know of events "
 		    "that do not exist; restore them from the former primary "
 		    "or its binlog, or tell the consumers and delete the "
 		    "messages; then: outboxctl phantoms forget", stream,

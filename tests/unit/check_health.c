@@ -233,7 +233,8 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"dead\": {\"new\": 3}}",
 	  "dead_letters ", 1, "outboxctl dead list" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
-	  "\"phantoms\": 9}]}", "phantoms ", 1, "phantoms forget" },
+	  "\"phantoms\": 9}]}", "phantoms ", 1, "by a failover, a "
+	  "restored backup or a TRUNCATE, stream sequences" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"lost\": 3, \"lost_first\": 7, \"lost_last\": 9, \"lost_at\": "
 	  "\"2026-11-23T15:00:00Z\"}]}", "lost_messages ", 1, "stream EVENTS "
