@@ -8,7 +8,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 BLAME_AFTER=8		# seconds: retry.blame_after
-POISON_MARGIN=20	# and so much later a poison message must be dead
+POISON_MARGIN=40	# and so much later a poison message must be dead
 REFUSAL=()		# what the receiver is told just now
 CALM=0			# when the faults were over
 
