@@ -179,6 +179,31 @@ judge_partitions(struct health *h)
 		    duration_words(health_number(p, "expired_ms")).text);
 }
 
+/* Their rows wait for ever. */
+static void
+judge_strays(struct health *h)
+{
+	const json_t	*strays = json_object_get(h->state, "strays");
+	long long	 n = health_number(strays, "labels");
+	char		 more[80] = "";
+	struct buf	 remedy = { 0 };
+
+	if (n == 0)
+		return;
+	if (n > 1)
+		snprintf(more, sizeof(more), "; so do rows under %lld more "
+		    "such labels", n - 1);
+	buf_printf(&remedy, "correct the labels that the producer writes; this "
+	    "gives the rows the label of their key: %s",
+	    health_text(strays, "sql"));
+	health_add(h, HEALTH_STRAY_LABELS, (struct health_about){
+	    NULL, json_pack("{s:O}", "partition",
+	    json_object_get(strays, "first")) }, remedy.data,
+	    "rows wait under the label %s, which no worker can lease: %s%s",
+	    health_text(strays, "first"), health_text(strays, "why"), more);
+	buf_free(&remedy);
+}
+
 /* Can the key stand in a command of a shell as it is? */
 static bool
 is_plain_word(const char *key)
@@ -627,6 +652,7 @@ health_judge_fleet(struct health *h)
 	judge_schema(h);
 	judge_workers(h);
 	judge_partitions(h);
+	judge_strays(h);
 	judge_blocked(h);
 	judge_held(h);
 	judge_dead(h);

@@ -21,6 +21,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_PHANTOMS] = { "phantoms", HEALTH_CRITICAL },
 	[HEALTH_RIGHTS] = { "rights", HEALTH_CRITICAL },
 	[HEALTH_NOT_FILLED] = { "not_filled", HEALTH_CRITICAL },
+	[HEALTH_STRAY_LABELS] = { "stray_labels", HEALTH_CRITICAL },
 	[HEALTH_UNDECLARED_COUNT] = { "undeclared_count", HEALTH_CRITICAL },
 	[HEALTH_MISSING_MESSAGES] = { "missing_messages", HEALTH_WARNING },
 	[HEALTH_WRONG_FILE] = { "wrong_file", HEALTH_WARNING },

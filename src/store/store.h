@@ -164,31 +164,43 @@ struct unscheduled {
 int	store_unschedule(struct store *, struct unscheduled *, struct err *);
 
 /*
- * store_strays.c - labels without a lease
+ * store_strays.c - labels of waiting rows without a lease
  */
 struct adopted {
 	unsigned	n;			/* leases that were created */
 	char		label[STORE_LABEL];	/* of one of them */
-	bool		busy;			/* a lock was in the way of
-						   some */
-	bool		locked;			/* the rows of some label are
-						   locked: left out */
+	bool		left;			/* some label can have none */
+	bool		busy;			/* a lock was in the way */
 	struct err	why;			/* if busy */
 };
 
 /*
- * Find labels of waiting rows that have no lease row, and create it.  Rows
- * under a label that cannot have a lease get the label of their key; an error
- * is logged.  A lock is no failure; each is waited for a second at most.
+ * Find labels of waiting rows, and of records of blocked keys, that have no
+ * lease row, and create it.  A lock is no failure, and is waited for a second
+ * at most.
  */
 int	store_adopt_strays(struct store *, struct adopted *, struct err *);
 
+/* A label that no worker can lease. */
+struct stray {
+	char		*label;		/* any bytes */
+	size_t		 len;
+	const char	*why;		/* never NULL for the caller */
+};
+
+struct strays {
+	struct stray	*items;
+	size_t		 n;
+};
+
 /*
- * The same for parked rows: partitions that only a record of a blocked key
- * names, rows whose record is gone, and rows with another key than their
- * record.  Reads an index entry or two per label, not every row.
+ * Find those labels of waiting rows, a thousand at most.  *sql, to be freed, is
+ * the statement that gives their rows the label of their key; NULL: there are
+ * none.
  */
-int	store_adopt_parked(struct store *, struct adopted *, struct err *);
+int	store_strays(struct store *, struct strays *, char **sql,
+	    struct err *);
+void	store_strays_free(struct strays *);
 
 /*
  * store_lease.c - workers and leases

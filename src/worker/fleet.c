@@ -27,7 +27,8 @@
 void
 fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 {
-	*f = (struct fleet){ .conf = conf, .store = store };
+	*f = (struct fleet){ .conf = conf, .store = store,
+	    .strays.error_class = "label" };
 }
 
 void

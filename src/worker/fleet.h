@@ -119,12 +119,11 @@ struct fleet {
 							   lock; 0: none */
 	int64_t			  strays_at;	/* next search for labels of
 						   rows without a lease */
-	int64_t			  parked_at;	/* the same for parked rows */
 	int64_t			  purge_at;	/* next removal of dead workers */
 	int64_t			  lease_until;	/* our leases end then */
 
-	/* Duties of the first worker that wait for a lock. */
-	struct log_throttle	  due_late, strays_busy, parked_busy;
+	/* Duties of the first worker that wait. */
+	struct log_throttle	  due_late, strays;
 
 	/* For reports, since fleet_clear_report(). */
 	char			**leased, **released;

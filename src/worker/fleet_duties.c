@@ -12,7 +12,6 @@
 #include "util/log.h"
 
 #define STRAYS_MS	2500	/* so new labels have a lease within 5 s */
-#define PARKED_MS	(30 * 1000)	/* slower: reads each parked label */
 #define PURGE_MS	(5 * 60 * 1000)
 
 #define DUE_ROUNDS	10	/* of a thousand rows, then other duties */
@@ -92,39 +91,38 @@ tell_strays(const struct counts *c, unsigned n, const char *label)
 }
 
 static void
-tell_busy(struct log_throttle *t, const struct adopted *a, int64_t now)
+tell_left(struct log_throttle *t, const struct adopted *a, int64_t now)
 {
 	struct err	e;
 
-	if (!a->busy && !a->locked) {
+	if (!a->busy && !a->left) {
 		log_throttle_over(t, "labels without a lease", now);
 		return;
 	}
 	if (a->busy)
 		err_set(&e, "rows under labels without a lease wait: another "
-		    "transaction locks one of them, a lease or the row of "
-		    "settings: %s; it is tried again: end that transaction",
-		    a->why.text);
+		    "transaction locks a lease: %s; it is tried again: end "
+		    "that transaction", a->why.text);
 	else
-		err_set(&e, "rows under labels without a lease wait: another "
-		    "transaction locks them; they get another label when it "
-		    "ends: end it if it does not");
-	log_throttle_keyed(t, a->busy ? "busy" : "locked", e.text, now);
+		err_set(&e, "rows wait under labels that no worker can lease: "
+		    "outboxctl status names them and the statement that gives "
+		    "these rows the label of their key; correct the labels "
+		    "that the producer writes");
+	log_throttle_keyed(t, a->busy ? "busy" : "left", e.text, now);
 }
 
 static int
-adopt_labels(struct fleet *f, int (*adopt)(struct store *, struct adopted *,
-    struct err *), struct log_throttle *t, int64_t now, const struct counts *c,
+adopt_labels(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
 	struct adopted	a;
 
-	if (adopt(f->store, &a, e) < 0)
+	if (store_adopt_strays(f->store, &a, e) < 0)
 		return -1;
 	if (a.n > 0)
 		tell_strays(c, a.n, a.label);
 	*created |= a.n > 0;
-	tell_busy(t, &a, now);
+	tell_left(&f->strays, &a, now);
 	return 0;
 }
 
@@ -138,14 +136,7 @@ fleet_housekeep(struct fleet *f, int64_t now, const struct counts *c,
 		return -1;
 	if (now >= f->strays_at) {
 		f->strays_at = now + STRAYS_MS;
-		if (adopt_labels(f, store_adopt_strays, &f->strays_busy, now,
-		    c, created, e) < 0)
-			return -1;
-	}
-	if (now >= f->parked_at) {
-		f->parked_at = now + PARKED_MS;
-		if (adopt_labels(f, store_adopt_parked, &f->parked_busy, now,
-		    c, created, e) < 0)
+		if (adopt_labels(f, now, c, created, e) < 0)
 			return -1;
 	}
 	if (now >= f->purge_at) {

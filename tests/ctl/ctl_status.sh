@@ -136,7 +136,12 @@ sql "DELETE FROM outbox_blocked_keys WHERE first_sequence = 2"
 needs '^a key that is not known is halted behind dead letter 8: .* keys blocked$' \
     'a halted key without a name'
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9'
-sql 'DELETE FROM outbox_blocked_keys; DELETE FROM outbox_workers'
+sql 'DELETE FROM outbox_blocked_keys'
+needs '^rows wait under the label !2, which no worker can lease: .*: UPDATE ' \
+    'a parked row without its record'
+ctl --json status
+sql "$(field .strays.sql)"
+sql 'DELETE FROM outbox_workers'
 needs '^no worker is alive and 6 rows wait' 'rows wait and no worker lives'
 
 sed "s|password_env: OUTBOX_PW|password_file: $DIR/no-password|" "$CONF" \

@@ -182,28 +182,37 @@ fill_partitions(struct store *s, unsigned count)
 	return store_fill_declared(s, &c, &e);
 }
 
-static unsigned
-adopted(int (*adopt)(struct store *, struct adopted *, struct err *),
-    struct store *s, char label[STORE_LABEL])
+unsigned
+adopt_strays(struct store *s, char label[STORE_LABEL])
 {
 	struct adopted	a;
 
-	ck_ok(adopt(s, &a, &e));
-	ck_assert(!a.busy && !a.locked);
+	ck_ok(store_adopt_strays(s, &a, &e));
+	ck_assert(!a.busy);
 	memcpy(label, a.label, STORE_LABEL);
 	return a.n;
 }
 
-unsigned
-adopt_strays(struct store *s, char label[STORE_LABEL])
+size_t
+strays_of(struct store *s, struct stray *first)
 {
-	return adopted(store_adopt_strays, s, label);
-}
+	static char	label[1000];
+	struct strays	l;
+	char		*update;
+	size_t		 n;
 
-unsigned
-adopt_parked(struct store *s, char label[STORE_LABEL])
-{
-	return adopted(store_adopt_parked, s, label);
+	ck_ok(store_strays(s, &l, &update, &e));
+	n = l.n;
+	ck_assert_int_eq(n > 0, update != NULL);
+	if (n > 0) {
+		*first = l.items[0];
+		ck_assert_uint_lt(first->len, sizeof(label));
+		first->label = memcpy(label, first->label, first->len + 1);
+		sql("%s", update);
+	}
+	free(update);
+	store_strays_free(&l);
+	return n;
 }
 
 void

@@ -76,7 +76,9 @@ struct store	*store_of(const struct conf *, const char *id);
 
 /* Make leases for labels without one; their number, and one of them if any. */
 unsigned	 adopt_strays(struct store *, char label[STORE_LABEL]);
-unsigned	 adopt_parked(struct store *, char label[STORE_LABEL]);
+
+/* How many labels can have no lease, and the first; runs what mends them. */
+size_t		 strays_of(struct store *, struct stray *first);
 
 /* Insert the missing ones of the first count lease rows: p00, p01, ... */
 int		 fill_partitions(struct store *, unsigned count);

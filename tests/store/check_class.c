@@ -533,10 +533,11 @@ START_TEST(new_settings_are_learned)
 }
 END_TEST
 
-/* A class that is full takes no label more: its rows get that of their key. */
+/* A class that is full takes no label more: status tells it. */
 START_TEST(full_class_takes_no_label)
 {
 	char		label[STORE_LABEL];
+	struct stray	stray;
 	unsigned	n;
 
 	declare(1, "63");
@@ -547,10 +548,12 @@ START_TEST(full_class_takes_no_label)
 	add_rows(1, 1, "'p007'");
 	n = adopt_strays(st, label);
 	ck_assert_uint_eq(n, 0);
+	ck_assert_uint_eq(strays_of(st, &stray), 1);
+	ck_has(stray.why, "as many labels as workers can serve");
 	ck_sql("1", "SELECT partition_key = CONCAT('p', LPAD(CRC32(stream_id) "
 	    "MOD 63, 2, '0')) FROM outbox JOIN events ON sequence = "
 	    "global_sequence");
-	ck_has(logged(), "more labels than one worker");
+	ck_assert_uint_eq(strays_of(st, &stray), 0);
 	settle();
 	ck_assert_ptr_nonnull(part("p62"));
 }
@@ -560,6 +563,7 @@ END_TEST
 START_TEST(own_labels_are_limited)
 {
 	char		label[STORE_LABEL];
+	struct stray	stray;
 	unsigned	n;
 
 	declare(63, "1");
@@ -572,10 +576,12 @@ START_TEST(own_labels_are_limited)
 	n = adopt_strays(st, label);
 	ck_assert_uint_eq(n, 1);
 	ck_assert_str_eq(label, "vip");
+	ck_assert_uint_eq(strays_of(st, &stray), 2);
+	ck_assert_str_eq(stray.label, "vip2");
+	ck_has(stray.why, "as many labels as workers can serve");
 	ck_sql("1 2", "SELECT SUM(partition_key = 'vip'), SUM(partition_key = "
 	    "CONCAT('p', LPAD(CRC32(stream_id) MOD 63, 2, '0'))) "
 	    "FROM outbox JOIN events ON sequence = global_sequence");
-	ck_has(logged(), "more labels than one worker");
 }
 END_TEST
 

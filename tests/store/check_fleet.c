@@ -618,8 +618,7 @@ START_TEST(look_is_one_statement)
 		change_to_40();
 	look_again();
 	look_again();
-	fleet.all_at = fleet.purge_at = fleet.strays_at = fleet.parked_at =
-	    INT64_MAX;
+	fleet.all_at = fleet.purge_at = fleet.strays_at = INT64_MAX;
 	fleet.beat_at = INT64_MAX;
 	log_new_store();
 	look_again();
@@ -652,7 +651,7 @@ START_TEST(new_label_is_not_overlooked)
 	change_to_40();
 	look_again();
 	look_again();
-	fleet.strays_at = fleet.parked_at = INT64_MAX;
+	fleet.strays_at = INT64_MAX;
 	if (_i == 1) {
 		give_away("p46");
 		look_again();
@@ -687,8 +686,8 @@ START_TEST(share_is_looked_at_alone)
 	change_to_40();
 	look_again();
 	look_again();
-	fleet.purge_at = fleet.strays_at = fleet.parked_at = fleet.all_at =
-	    fleet.beat_at = INT64_MAX;
+	fleet.purge_at = fleet.strays_at = fleet.all_at = fleet.beat_at =
+	    INT64_MAX;
 	if (_i == 1) {		/* a lease is lost */
 		give_away("p46");
 		look_again();

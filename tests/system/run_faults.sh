@@ -43,7 +43,7 @@ leases		1	nothing
 acquire		1	freed
 release		1	given
 register	1	forgotten
-strays		2	newfirst
+strays		3	newfirst
 purge		1	newfirst
 backlog		1	nothing
 newest		1	nothing

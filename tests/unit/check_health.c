@@ -251,6 +251,12 @@ static const struct {
 	  "\"alarm\": \"was emptied\", \"alarm_at\": "
 	  "\"2026-11-23T15:00:00Z\"}]}", "stream_alarm ", 1,
 	  "stream EVENTS was emptied: outboxctl stream republish " },
+	{ "{" ALIVE "\"this_host\": {}, \"strays\": {\"labels\": 3, "
+	  "\"first\": \"0x6101\", \"why\": \"too long\", \"sql\": "
+	  "\"UPDATE x\"}}", "stray_labels ", 1, "under the label 0x6101, "
+	  "which no worker can lease: too long; so do rows under 2 more such "
+	  "labels: correct the labels that the producer writes; this gives "
+	  "the rows the label of their key: UPDATE x" },
 	{ "{" ALIVE "\"this_host\": {}, \"undeclared\": \"a producer\"}",
 	  "undeclared_count ", 1, "a producer" },
 	{ "{" ALIVE "\"this_host\": {}, \"counts\": {\"present\": 48}}",

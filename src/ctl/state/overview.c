@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/state/state_impl.h"
@@ -194,6 +195,26 @@ put_new_heads(struct ctl *c)
 	    "d.died_at >= ");
 	store_put(c->store, new_since(c));
 	store_put(c->store, ")");
+}
+
+/* Of labels that no worker can lease, the first, and what mends all. */
+static int
+put_strays(struct ctl *c, json_t *state, struct err *e)
+{
+	struct strays	 l;
+	char		*sql;
+
+	if (store_index(c->store) != INDEX_BY_TIME)
+		return json_object_set_new(state, "strays", json_null());
+	if (store_strays(c->store, &l, &sql, e) < 0)
+		return -1;
+	json_object_set_new(state, "strays", l.n == 0 ? json_null() :
+	    json_pack("{s:I, s:o, s:s, s:s}", "labels", (json_int_t)l.n,
+	    "first", bytes_json(l.items[0].label, l.items[0].len),
+	    "why", l.items[0].why, "sql", sql));
+	store_strays_free(&l);
+	free(sql);
+	return 0;
 }
 
 /*
@@ -422,7 +443,8 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
 		put_schema, state_put_missing, put_workers, put_partitions,
-		put_backlog, put_blocked_keys, put_held, put_dead_letters, put_streams,
+		put_strays, put_backlog, put_blocked_keys, put_held,
+		put_dead_letters, put_streams,
 		state_put_counts, state_put_rights, state_put_outboxes,
 		put_server,
 	};

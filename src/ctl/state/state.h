@@ -25,9 +25,9 @@
 /*
  * overview.c: everything, and "problems", the list of health.h:
  *
- *	workers, partitions, oldest, backlog, blocked, dead, streams, counts,
- *	undeclared, rights, missing, outbox: of the tables; workers of a daemon that has died
- *	are stale, though their heartbeat is not over
+ *	workers, partitions, oldest, strays, backlog, blocked, dead, streams,
+ *	counts, undeclared, rights, missing, outbox: of the tables; workers of a
+ *	daemon that has died are stale, though their heartbeat is not over
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database	null, or {"error"}: then those above are missing
