@@ -27,26 +27,26 @@ run_nothing(struct ctl *c)
 /* One of each kind. */
 static const struct command table[] = {
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
-	  .max = 1, .offline = true, .stays = true, .run = run_nothing },
+	  .max = 1, .needs = NEEDS_STATE, .run = run_nothing },
 	{ .words = "messages list", .options = "state key type partition since "
-	  "until after limit", .stays = true, .run = run_nothing },
+	  "until after limit", .run = run_nothing },
 	{ .words = "messages show", .options = "payload raw",
-	  .rest = "SEQUENCE", .min = 1, .max = 1, .stays = true,
-	  .run = run_nothing },
+	  .rest = "SEQUENCE", .min = 1, .max = 1, .run = run_nothing },
 	{ .words = "dead retry", .options = "all key type partition group "
 	  "since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .changes = true, .run = run_nothing },
+	  .kind = COMMAND_CHANGES, .run = run_nothing },
 	{ .words = "partitions resume", .options = "all",
-	  .rest = "[LABEL...]", .max = INT_MAX, .changes = true,
+	  .rest = "[LABEL...]", .max = INT_MAX, .kind = COMMAND_CHANGES,
 	  .run = run_nothing },
-	{ .words = "logs", .options = "follow lines", .offline = true,
-	  .run = run_nothing },
+	{ .words = "logs", .options = "follow lines", .kind = COMMAND_OTHER,
+	  .needs = NEEDS_HOST, .run = run_nothing },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
-	  .rest = "[FILE]", .max = 1, .adds = true, .run = run_nothing },
+	  .rest = "[FILE]", .max = 1, .kind = COMMAND_ADDS, .run = run_nothing },
 	{ .words = "reconcile", .options = "limit all since type",
-	  .changes = true, .run = run_nothing,
+	  .kind = COMMAND_CHANGES, .run = run_nothing,
 	  .limit_help = "search the newest N events (1000)" },
-	{ .words = "serve", .serves = true, .run = run_nothing },
+	{ .words = "serve", .kind = COMMAND_OTHER, .needs = NEEDS_NOTHING,
+	  .run = run_nothing },
 	{ .words = NULL }
 };
 
@@ -55,7 +55,7 @@ static void
 check_args(const struct command *c, const struct args *a)
 {
 	MUST(a->nrest >= c->min && a->nrest <= c->max);
-	MUST(!a->watch && !a->follow && !c->serves);
+	MUST(!a->watch && !a->follow && c->needs != NEEDS_NOTHING);
 	MUST(c->max != INT_MAX || a->nrest > 0 || a->all || a->key != NULL ||
 	    a->type != NULL || a->partition != NULL || a->since != NULL);
 	MUST(a->limit >= 0 && a->limit <= 1000000);
@@ -64,7 +64,7 @@ check_args(const struct command *c, const struct args *a)
 int
 here_run(struct here *h)
 {
-	MUST(h->c.command->stays);
+	MUST(h->c.command->kind == COMMAND_READS);
 	check_args(h->c.command, &h->c.args);
 	return CTL_DONE;
 }

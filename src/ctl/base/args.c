@@ -151,7 +151,7 @@ takes(const struct command *c, const struct option_row *o)
 {
 	if (o->at == AT(json) || o->at == AT(wide))
 		return true;
-	if (c->changes && (o->at == AT(dry_run) ||
+	if (c->kind == COMMAND_CHANGES && (o->at == AT(dry_run) ||
 	    o->at == AT(yes)))
 		return true;
 	return c->options != NULL && is_word_among(c->options, o->name);

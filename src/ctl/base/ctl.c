@@ -65,12 +65,20 @@ ctl_misuse(const char *fmt, ...)
 	return CTL_USAGE;
 }
 
+/* Not those of schema, nor setup. */
+static bool
+has_tables(const struct ctl *c)
+{
+	return c->command->needs != NEEDS_DATABASE &&
+	    c->command->needs != NEEDS_FILE;
+}
+
 /* What helps against an error of the database; NULL: its text says it. */
 static const char *
 remedy_of(const struct ctl *c, const struct err *e)
 {
 	if (strstr(e->text, "command denied") != NULL)
-		return !c->command->bare ? "sql/operator.sql grants it" :
+		return has_tables(c) ? "sql/operator.sql grants it" :
 		    "a missing table or right: outboxctl setup --no-event; "
 		    "else -c FILE with an account that may";
 	if (c->in_doubt)
@@ -155,13 +163,13 @@ ctl_open(struct ctl *c, struct err *e)
 {
 	if (c->store == NULL) {
 		/* The daemon's account may not write the audit. */
-		if (c->command->changes || c->command->adds)
+		if (c->command->kind >= COMMAND_CHANGES)
 			conf_use_operator(c->conf);
-		c->store = store_new(c->conf, "outboxctl", c->command->bare ?
-		    PATIENCE_MS : c->conf->worker.lease_renew);
+		c->store = store_new(c->conf, "outboxctl", has_tables(c) ?
+		    c->conf->worker.lease_renew : PATIENCE_MS);
 	}
 	return store_open(c->store, e) == 0 && version_guard(c, e) == 0 &&
-	    (c->command->bare || store_learn(c->store, e) == 0) ? 0 : -1;
+	    (!has_tables(c) || store_learn(c->store, e) == 0) ? 0 : -1;
 }
 
 int

@@ -37,7 +37,7 @@ struct ctl {
 	struct err		 bad_file;	/* not empty: the error of the file;
 						   conf finds this host only */
 	bool			 bad_secret;	/* it is of a secret only */
-	struct store		*store;		/* NULL for offline commands */
+	struct store		*store;		/* NULL: it was not needed */
 	struct pub		*bus;		/* the serving process keeps it;
 						   NULL: each command its own */
 	json_t			*host_before;	/* with bus: this_host of the
@@ -50,23 +50,31 @@ struct ctl {
 	struct counts		 counts;	/* locked by bulk_update.c */
 };
 
+enum command_kind {
+	COMMAND_READS,		/* serve runs it in its own process */
+	COMMAND_OTHER,
+	COMMAND_CHANGES,	/* rows; takes --dry-run and --yes */
+	COMMAND_ADDS		/* rows, without asking */
+};
+
+/* What is there when it runs. */
+enum command_needs {
+	NEEDS_TABLES,		/* a store that knows the tables */
+	NEEDS_DATABASE,		/* a store with long time-outs */
+	NEEDS_SERVERS,		/* secrets for both; it connects itself */
+	NEEDS_STATE,		/* the same, or bad_file */
+	NEEDS_HOST,		/* the file, or bad_file; no secret */
+	NEEDS_FILE,		/* no secret, or those that it reads itself */
+	NEEDS_NOTHING
+};
+
 struct command {
 	const char	*words;		/* "dead list" */
 	const char	*options;	/* names between blanks, or NULL */
 	const char	*rest;		/* "SEQUENCE...", or NULL */
 	int		 min, max;	/* of the rest */
-	bool		 changes;	/* takes --dry-run and --yes */
-	bool		 adds;		/* changes without asking */
-	bool		 offline;	/* store is not opened for it */
-	bool		 broker;	/* connects to the broker, too */
-	bool		 local;		/* offline, and needs no secret, or
-					   reads it itself */
-	bool		 survives;	/* does what it can without a valid
-					   file; see bad_file */
-	bool		 bare;		/* needs no tables; long timeouts */
-	bool		 stays;		/* reads only: serve runs it in its own
-					   process, with the open connection */
-	bool		 serves;	/* loads the file for each command */
+	enum command_kind	 kind;
+	enum command_needs	 needs;
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */
 	int		(*prepare)(struct ctl *);	/* before the
@@ -77,7 +85,7 @@ struct command {
 /* ctl.c */
 
 /*
- * Open the store of an offline command, which may be tried again.  -1: see err.
+ * Open the store if it was not needed, again if it was lost.  -1: see err.
  * The second prints the error: CTL_DONE, or ctl_fail's status.
  */
 int	ctl_open(struct ctl *, struct err *);

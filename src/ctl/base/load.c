@@ -11,9 +11,11 @@
 bool
 ctl_has_secrets(const struct ctl *c, struct err *e)
 {
-	if (!c->command->local && conf_check_mysql_secret(c->conf, e) < 0)
+	enum command_needs	needs = c->command->needs;
+
+	if (needs < NEEDS_HOST && conf_check_mysql_secret(c->conf, e) < 0)
 		return false;
-	return !c->command->broker ||
+	return (needs != NEEDS_SERVERS && needs != NEEDS_STATE) ||
 	    (conf_check_nats_secret(c->conf, e) == 0 &&
 	    conf_check_http_secrets(c->conf, e) == 0);
 }
@@ -32,7 +34,7 @@ load_conf(struct ctl *c, const char *path, struct err *e)
 static bool
 survives(struct ctl *c, const char *path)
 {
-	if (!c->command->survives)
+	if (c->command->needs != NEEDS_STATE && c->command->needs != NEEDS_HOST)
 		return false;
 	c->bad_secret = c->conf != NULL;
 	if (c->conf == NULL)

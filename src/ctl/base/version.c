@@ -45,9 +45,9 @@ version_guard(struct ctl *c, struct err *e)
 	err_set(&why, "%s: schema version %s is newer than %u, the newest "
 	    "that this outboxctl knows", c->command->words, version,
 	    store_schema_version);
-	if (c->command->changes || c->command->adds)
+	if (c->command->kind >= COMMAND_CHANGES)
 		return err_set(e, "%s: install a newer one", why.text);
-	if (!c->command->bare)	/* schema check reports it */
+	if (c->command->needs != NEEDS_DATABASE)	/* schema check reports it */
 		display_print(stderr, "outboxctl: %s: the output may be wrong\n",
 		    why.text);
 	return 0;

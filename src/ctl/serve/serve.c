@@ -51,7 +51,7 @@ refuse_some(const struct ctl *c)
 {
 	const struct args	*a = &c->args;
 
-	if (c->command->serves)
+	if (c->command->needs == NEEDS_NOTHING)
 		return ctl_misuse("serve: not inside serve");
 	if (a->watch || a->follow)
 		return ctl_misuse("--%s: not inside serve, as it does not end",
@@ -77,7 +77,7 @@ run(struct here *h, int nwords, char **words, int nname, char **argv,
 		return ctl_misuse("%s", e.text);
 	if ((status = refuse_some(c)) != CTL_DONE)
 		return status;
-	if (!c->command->stays)
+	if (c->command->kind != COMMAND_READS)
 		return child_run(c->path, nwords, words, result);
 	c->args.json = true;
 	return here_run(h);
@@ -161,7 +161,7 @@ serve_line(struct here *h, struct lines *l, const char *line, size_t len)
 		result = own;
 	else
 		json_decref(own);
-	if (h->c.command != NULL && h->c.command->stays)
+	if (h->c.command != NULL && h->c.command->kind == COMMAND_READS)
 		here_settle(h, status, result);
 	return answer(l, status, result);
 }

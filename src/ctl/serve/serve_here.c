@@ -97,7 +97,7 @@ here_run(struct here *h)
 		return status;
 	check_connection(h);
 	was_open = is_open(h);
-	if (!h->c.command->offline && !was_open)
+	if (h->c.command->needs == NEEDS_TABLES && !was_open)
 		status = ctl_connect(&h->c);
 	if (status == CTL_DONE)
 		status = h->c.command->run(&h->c);
