@@ -273,12 +273,11 @@ static int
 parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
     bool json)
 {
-	struct err	e;
-	bool		wide = c->args.wide;
+	bool	wide = c->args.wide;
 
 	c->arguments = command_join(argc - 1, argv + 1);
-	if (args_parse(&c->args, c->command, argc, argv, &e) < 0)
-		return ctl_misuse("%s", e.text);
+	if (args_parse(&c->args, c->command, argc, argv) != CTL_DONE)
+		return CTL_USAGE;
 	c->args.json = c->args.json || json;
 	c->args.wide = c->args.wide || wide;
 	if (c->args.json)

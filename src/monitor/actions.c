@@ -84,10 +84,10 @@ add_list(json_t *words, const struct action *a, const json_t *list)
 	return 0;
 }
 
-/* One member but the list as an option. */
-static int
-add_member(json_t *words, const struct action *a, const char *member,
-    const json_t *v, struct err *e)
+/* One member but the list as an option; false: refused. */
+static bool
+add_member(struct request *r, json_t *words, const struct action *a,
+    const char *member, const json_t *v)
 {
 	char	name[40];
 	bool	dry = strcmp(member, "dry_run") == 0;
@@ -97,42 +97,34 @@ add_member(json_t *words, const struct action *a, const char *member,
 		if (json_is_true(v))
 			json_array_append_new(words, json_sprintf("--%s",
 			    name));
-		return 0;
+		return true;
 	}
 	if (is_one_of(name, a->texts, 8) && json_is_string(v)) {
 		json_array_append_new(words, json_sprintf("--%s=%s", name,
 		    json_string_value(v)));
-		return 0;
+		return true;
 	}
-	return err_set(e, "%.80s: unknown, or of the wrong type", member);
+	return answer_misuse(r, "unknown", member,
+	    "unknown, or of the wrong type");
 }
 
-/* The command; NULL: see err. */
-static json_t *
-words_of(const struct action *a, json_t *body, struct err *e)
+/* Add the command's options and list; false: refused. */
+static bool
+add_members(struct request *r, json_t *words, const struct action *a,
+    json_t *body)
 {
-	json_t		*words = json_pack("[s, s, s]", a->words[0],
-			    a->words[1], "--yes");
 	const json_t	*list = NULL;
 	const char	*member;
 	json_t		*v;
 
-	json_object_foreach(body, member, v) {
-		if (strcmp(member, a->list) == 0 && json_is_array(v)) {
+	json_object_foreach(body, member, v)
+		if (strcmp(member, a->list) == 0 && json_is_array(v))
 			list = v;
-			continue;
-		}
-		if (add_member(words, a, member, v, e) < 0) {
-			json_decref(words);
-			return NULL;
-		}
-	}
-	if (list == NULL || add_list(words, a, list) == 0)
-		return words;
-	json_decref(words);
-	err_set(e, "%s: %s are wanted", a->list, a->numbers ?
+		else if (!add_member(r, words, a, member, v))
+			return false;
+	return list == NULL || add_list(words, a, list) == 0 ||
+	    answer_misuse(r, "value", a->list, "%s are wanted", a->numbers ?
 	    "positive numbers" : "texts");
-	return NULL;
 }
 
 static void
@@ -142,21 +134,19 @@ act(struct request *r, const struct action *a)
 	json_t		*body = json_loadb(r->body.data == NULL ? "" :
 			    r->body.data, r->body.len, JSON_REJECT_DUPLICATES,
 			    &error);
-	json_t		*words = NULL;
-	struct err	 e;
+	json_t		*words = json_pack("[s, s, s]", a->words[0],
+			    a->words[1], "--yes");
 
 	if (body == NULL)
-		err_set(&e, "the body is no JSON: %s", error.text);
+		answer_misuse(r, "value", NULL, "the body is no JSON: %s",
+		    error.text);
 	else if (!json_is_object(body))
-		err_set(&e, "the body is no object");
-	else
-		words = words_of(a, body, &e);
+		answer_misuse(r, "value", NULL, "the body is no object");
+	else if (add_members(r, words, a, body))
+		ask_outboxctl(r, QUESTION_ACTION, json_incref(words),
+		    ask_answer);
+	json_decref(words);
 	json_decref(body);
-	if (words == NULL)
-		answer_error(r, MHD_HTTP_BAD_REQUEST, e.text,
-		    "see /openapi.json");
-	else
-		ask_outboxctl(r, QUESTION_ACTION, words, ask_answer);
 }
 
 void

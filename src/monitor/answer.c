@@ -2,8 +2,12 @@
 
 #include "monitor/monitor_impl.h"
 
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <bsd/string.h>
 
 #include "util/xalloc.h"
 
@@ -116,12 +120,22 @@ answer_static(struct request *r, const char *type, const void *data,
 	    MHD_RESPMEM_PERSISTENT));
 }
 
-void
-answer_error_header(struct request *r, unsigned status, const char *error,
-    const char *remedy, const char *header, const char *value)
+json_t *
+answer_code(unsigned status)
 {
-	json_t			*v = json_pack("{s:s, s:s?}", "error", error,
-				    "remedy", remedy);
+	char	code[40];
+
+	strlcpy(code, MHD_get_reason_phrase_for(status), sizeof(code));
+	for (char *p = code; *p != '\0'; p++)
+		*p = *p == ' ' ? '_' : (char)tolower((unsigned char)*p);
+	return json_string(code);
+}
+
+/* Not from the memory for texts: it may be full.  Frees the value. */
+static void
+answer_document(struct request *r, unsigned status, json_t *v,
+    const char *header, const char *value)
+{
 	char			*text = json_dumps(v, JSON_COMPACT);
 	struct MHD_Response	*response = response_of("application/json",
 				    text, strlen(text), MHD_RESPMEM_MUST_COPY);
@@ -134,8 +148,39 @@ answer_error_header(struct request *r, unsigned status, const char *error,
 }
 
 void
+answer_error_header(struct request *r, unsigned status, const char *error,
+    const char *remedy, const char *header, const char *value)
+{
+	answer_document(r, status, json_pack("{s:s, s:o, s:n, s:s?}",
+	    "error", error, "code", answer_code(status), "field",
+	    "remedy", remedy), header, value);
+}
+
+void
 answer_error(struct request *r, unsigned status, const char *error,
     const char *remedy)
 {
 	answer_error_header(r, status, error, remedy, NULL, NULL);
+}
+
+bool
+answer_misuse(struct request *r, const char *code, const char *field,
+    const char *why, ...)
+{
+	char		text[256];
+	struct err	name, error;
+	va_list		ap;
+
+	va_start(ap, why);
+	vsnprintf(text, sizeof(text), why, ap);
+	va_end(ap);
+	err_set(&error, "%s", text);
+	if (field != NULL) {
+		err_set(&name, "%.80s", field);	/* UTF-8 */
+		err_in(&error, "%s", name.text);
+	}
+	answer_document(r, MHD_HTTP_BAD_REQUEST, json_pack("{s:s, s:s, s:s?, "
+	    "s:s}", "error", error.text, "code", code, "field", field == NULL ?
+	    NULL : name.text, "remedy", "see /openapi.json"), NULL, NULL);
+	return false;
 }

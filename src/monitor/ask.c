@@ -22,21 +22,26 @@ status_of(const struct request *r)
 	}
 }
 
-/* The result is shared with others that asked the same. */
+/*
+ * The result is shared with others that asked the same.  Where a field is at
+ * fault, outboxctl has said so in names of the API.
+ */
 static void
 answer_refusal(struct request *r)
 {
-	const struct question	*q = r->question;
-	json_t			*v = json_copy(q->result);
-	struct buf		 error = { 0 };
+	unsigned	 status = status_of(r);
+	json_t		*v = json_copy(r->question->result);
+	json_t		*text = json_object_get(v, "text");
 
-	api_names(&error, json_string_value(json_object_get(v, "error")));
-	json_object_set_new(v, "error", json_stringn(error.data, error.len));
-	if (q->exit == 2)
+	if (json_object_get(v, "field") == NULL)
+		json_object_update_new(v, json_pack("{s:o, s:n}", "code",
+		    answer_code(status), "field"));
+	else if (text != NULL)
+		json_object_set(v, "error", text);
+	if (status == MHD_HTTP_BAD_REQUEST)
 		json_object_set_new(v, "remedy",
 		    json_string("see /openapi.json"));
-	answer_value(r, status_of(r), v);
-	buf_free(&error);
+	answer_value(r, status, v);
 	json_decref(v);
 }
 

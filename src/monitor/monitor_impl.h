@@ -70,12 +70,6 @@ void	ask_outboxctl(struct request *, enum question_kind, json_t *words,
 void	ask_answer(struct request *);
 
 /*
- * api_names.c: append an error of outboxctl, with parameters and members of the
- * API in place of its options and arguments.
- */
-void	api_names(struct buf *, const char *error);
-
-/*
  * events.c: answer with a stream of events, send what is new to all of them,
  * and ask for a state as long as there is one.
  */

@@ -177,42 +177,32 @@ is_known(const struct path *p, const char *name)
 	return false;
 }
 
-/* A list without a bound would be as large as the table. */
-static bool
-is_limit_fine(const char *name, const char *value)
-{
-	const char	*error = NULL;
-
-	if (strcmp(name, "limit") == 0 && *value != '\0')
-		strtonum(value, 1, LIMIT_MAX, &error);
-	return error == NULL;
-}
-
 /* Only parameters of the table, each once, and no value too long. */
 static bool
 is_query_fine(struct request *r, const struct path *p)
 {
-	struct err	e = { 0 };
-
 	for (size_t i = 0; i < r->nquery; i++) {
-		if (!is_known(p, r->names[i]))
-			err_set(&e, "%.80s: unknown parameter", r->names[i]);
-		else if (!utf8_is_valid(r->values[i], strlen(r->values[i])))
-			err_set(&e, "%s: no UTF-8", r->names[i]);
-		else if (strlen(r->values[i]) > VALUE_MAX)
-			err_set(&e, "%s: longer than %d bytes", r->names[i],
-			    VALUE_MAX);
-		else if (!is_limit_fine(r->names[i], r->values[i]))
-			err_set(&e, "limit: not a number from 1 to %d",
-			    LIMIT_MAX);
+		const char	*name = r->names[i], *value = r->values[i];
+
+		if (!is_known(p, name))
+			return answer_misuse(r, "unknown", name,
+			    "unknown parameter");
+		if (!utf8_is_valid(value, strlen(value)))
+			return answer_misuse(r, "value", name, "no UTF-8");
+		if (strlen(value) > VALUE_MAX)
+			return answer_misuse(r, "value", name,
+			    "longer than %d bytes", VALUE_MAX);
+		/* Without a bound a list would be as large as the table. */
+		if (strcmp(name, "limit") == 0 && *value != '\0' &&
+		    strtonum(value, 1, LIMIT_MAX, NULL) == 0)
+			return answer_misuse(r, "value", name,
+			    "not a number from 1 to %d", LIMIT_MAX);
 		for (size_t k = 0; k < i; k++)
-			if (strcmp(r->names[k], r->names[i]) == 0)
-				err_set(&e, "%.80s: given twice", r->names[i]);
+			if (strcmp(r->names[k], name) == 0)
+				return answer_misuse(r, "choice", name,
+				    "given twice");
 	}
-	if (e.text[0] == '\0')
-		return true;
-	answer_error(r, MHD_HTTP_BAD_REQUEST, e.text, NULL);
-	return false;
+	return true;
 }
 
 static const char *

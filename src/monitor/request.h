@@ -69,9 +69,20 @@ void	answer_text(struct request *, unsigned status, const char *type,
 /* A value as JSON; NULL: null. */
 void	answer_value(struct request *, unsigned status, const json_t *);
 
-/* {"error", "remedy"}; remedy may be NULL. */
+/*
+ * {"error", "code", "field", "remedy"}; remedy may be NULL, and the code is a
+ * word for the status.
+ */
 void	answer_error(struct request *, unsigned status, const char *error,
 	    const char *remedy);
+json_t	*answer_code(unsigned status);
+
+/*
+ * 400: "field: why", with the client's name for the parameter or member; field
+ * may be NULL.  Returns false.
+ */
+bool	answer_misuse(struct request *, const char *code, const char *field,
+	    const char *why, ...) __attribute__((format(printf, 4, 5)));
 
 /* The same with one more header. */
 void	answer_error_header(struct request *, unsigned status,

@@ -253,23 +253,44 @@ for path in $(api '.paths | to_entries[] | select(.value.get.responses["400"])
 done
 answers 400 get /api/messages/\{sequence\} /api/messages/x
 answers 404 get /api/messages/\{sequence\} /api/messages/999999
-# names ERROR: that of the answer, in words of the API
+# names CODE FIELD ERROR: those of the answer, in words of the API
 names() {
-	like "$(body .error)" "$1" "the error has: $1"
-	is "$(body .remedy)" 'see /openapi.json' 'and where the words are told'
+	like "$(body .error)" "$3" "the error has: $3"
+	is "$(body '[.code, .field, .remedy] | join(" ")')" \
+	    "$1 $2 see /openapi.json" 'its code and field, and where they are told'
 }
+answers 400 get /api/messages '/api/messages?limit=1001'
+names value limit '^limit: not a number from 1 to 1000$'
+answers 400 get /api/messages '/api/messages?key=a&key=b'
+names choice key '^key: given twice$'
+answers 400 get /api/messages '/api/messages?k%FFy=1'
+names unknown 'k?y' '^k[?]y: unknown parameter$'
+answers 400 get /api/messages '/api/messages?state=x'
+names value state '^state: "x" is not pending, delivering, delivered or dead$'
+answers 400 get /api/audit '/api/audit?after=x'
+names value after '^after: "x" is not a number '
+acts 400 retry '{"sequences": [1], "all": true}'
+names choice sequences '^give sequences or a filter, not both$'
+acts 400 pause '{"labels": ["p00"], "all": true}'
+names choice labels '^give labels or all, not both$'
+acts 400 retry '{"sequences": ["--all"]}'
+names value sequences '^sequences: positive numbers are wanted$'
+acts 400 dead-retry '{"all": true, "since": "--dry-run"}'
+names value since '^since: "--dry-run" is neither a time '
+acts 400 discard '[]'
+names value '' '^the body is no object$'
 answers 400 get /api/messages '/api/messages?since=--limit'
-names '^since: "--limit" is '
+names value since '^since: "--limit" is '
 answers 400 get /api/dead '/api/dead?group=x'
-names '^group: "x" is no group of /api/dead/groups$'
+names value group '^group: "x" is no group of /api/dead/groups$'
 acts 400 retry '{}'
-names '^give either sequences, key, type, partition, since or all$'
+names missing sequences '^give either sequences, key, type, partition, since or all$'
 acts 400 dead-retry '{"group": "0123456789abcdef", "sequences": [1]}'
-names '^a filter needs all$'
+names choice all '^a filter needs all$'
 acts 400 pause '{}'
-names '^give either labels or all$'
+names missing labels '^give either labels or all$'
 acts 400 resume '{}'
-names '^give either labels or all$'
+names missing labels '^give either labels or all$'
 # A list that is empty, or is none, is never all, whatever is beside it.
 for action in pause/labels resume/labels release/keys retry/sequences \
     discard/sequences replay/sequences dead-retry/sequences \
@@ -286,12 +307,13 @@ for action in pause/labels resume/labels release/keys retry/sequences \
 	is "$wrong" '' "${action%/*}: nothing is never all"
 done
 acts 400 release '{}'
-names '^keys is missing$'
+names missing keys '^keys is missing$'
 answers 400 get /api/messages '/api/messages?since=x'
 acts 400 pause '{'
 acts 400 retry '{"sequences": ["1"]}'
 acts 409 retry '{"sequences": [999999]}'
 like "$(body .error)" 'no such message' 'a refused change says why'
+is "$(body '[.code, .field]')" '["conflict",null]' 'and that no field is at fault'
 acts 413 retry "$(printf '%070000d' 0)"
 pause=(post /api/actions/pause /api/actions/pause -d '{"labels": ["p00"]}')
 answers 401 "${pause[@]}" -H 'Content-Type: application/json'

@@ -158,17 +158,16 @@ takes(const struct command *c, const struct option_row *o)
 }
 
 static int
-read_number(int64_t *to, const struct option_row *o, const char *text,
-    struct err *e)
+read_number(int64_t *to, const struct option_row *o, const char *text)
 {
 	const char	*error;
 
 	*to = strtonum(text, o->min, o->max, &error);
 	if (error != NULL)
-		return err_set(e, "--%s: \"%s\" is not a number from %lld to "
-		    "%lld", o->name, text, (long long)o->min,
+		return ctl_misuse_value(o->name, "\"%s\" is not a number "
+		    "from %lld to %lld", text, (long long)o->min,
 		    (long long)o->max);
-	return 0;
+	return CTL_DONE;
 }
 
 /* "90m" in seconds; 0: not an age. */
@@ -192,15 +191,14 @@ parse_age(const char *text)
 }
 
 static int
-read_span(int64_t *to, const struct option_row *o, const char *text,
-    struct err *e)
+read_span(int64_t *to, const struct option_row *o, const char *text)
 {
 	*to = parse_age(text);
 	if (*to < o->min || *to > o->max)
-		return err_set(e, "--%s: \"%s\" is not a duration such as 90s, "
-		    "30m, 2h or 7d, of %lld s to %lld d", o->name, text,
+		return ctl_misuse_value(o->name, "\"%s\" is not a duration "
+		    "such as 90s, 30m, 2h or 7d, of %lld s to %lld d", text,
 		    (long long)o->min, (long long)o->max / 86400);
-	return 0;
+	return CTL_DONE;
 }
 
 /* Has the text a digit for each 0 of the form, and else the same characters? */
@@ -221,8 +219,7 @@ has_form(const char *text, const char *form)
  * known forms are accepted, so nothing has to be quoted.
  */
 static int
-read_time(char **to, const struct option_row *o, const char *text,
-    struct err *e)
+read_time(char **to, const struct option_row *o, const char *text)
 {
 	int64_t	age = parse_age(text);
 
@@ -238,33 +235,32 @@ read_time(char **to, const struct option_row *o, const char *text,
 		    text[10] == '\0' ? 0 : (int)strcspn(text + 11, "Z"),
 		    text[10] == '\0' ? "" : text + 11);
 	else
-		return err_set(e, "--%s: \"%s\" is neither a time (UTC, "
-		    "2026-01-31T12:00:00Z) nor an age (90m, 2h, 7d)", o->name,
+		return ctl_misuse_value(o->name, "\"%s\" is neither a time "
+		    "(UTC, 2026-01-31T12:00:00Z) nor an age (90m, 2h, 7d)",
 		    text);
-	return 0;
+	return CTL_DONE;
 }
 
 static int
-take_option_value(struct args *a, const struct option_row *o, const char *text,
-    struct err *e)
+take_option_value(struct args *a, const struct option_row *o, const char *text)
 {
 	void	*at = (char *)a + o->at;
 
 	switch (o->value) {
 	case FLAG:
 		*(bool *)at = true;
-		return 0;
+		break;
 	case TEXT:
 		*(const char **)at = text;
-		return 0;
+		break;
 	case NUMBER:
-		return read_number(at, o, text, e);
+		return read_number(at, o, text);
 	case TIME:
-		return read_time(at, o, text, e);
+		return read_time(at, o, text);
 	case SPAN:
-		return read_span(at, o, text, e);
+		return read_span(at, o, text);
 	}
-	return 0;
+	return CTL_DONE;
 }
 
 static void
@@ -287,32 +283,46 @@ chooses(const struct args *a)
 	    a->partition != NULL || a->since != NULL;
 }
 
+/* What the rest is in JSON. */
+static const char *
+list_name(const struct command *c)
+{
+	return strstr(c->rest, "SEQUENCE") != NULL ? "sequences" :
+	    strstr(c->rest, "LABEL") != NULL ? "labels" : "keys";
+}
+
 /*
  * Of a command for a list, which a script may have found empty: nothing is
  * never all.  The rule for all of them is here.
  */
 static int
-refuse_nothing(const struct command *c, struct err *e)
+refuse_nothing(const struct command *c)
 {
 	bool	filters = is_word_among(c->options, "key") &&
 		    !is_word_among(c->options, "group");
+	char	text[80];
 
-	return err_set(e, "give either %.*s%s or --all",
-	    (int)strcspn(c->rest + 1, "]"), c->rest + 1,
+	snprintf(text, sizeof(text), "give either %s%s or all", list_name(c),
+	    filters ? ", key, type, partition, since" : "");
+	return ctl_misuse_of("missing", list_name(c), text, "give either "
+	    "%.*s%s or --all", (int)strcspn(c->rest + 1, "]"), c->rest + 1,
 	    filters ? ", --key, --type, --partition, --since" : "");
 }
 
 static int
-check_rest(const struct args *a, const struct command *c, struct err *e)
+check_rest(const struct args *a, const struct command *c)
 {
+	char	text[40];
+
 	if (c->max == INT_MAX && c->min == 0 && !chooses(a))
-		return refuse_nothing(c, e);
-	if (a->nrest < c->min)
-		return err_set(e, "%s is missing; usage: outboxctl %s %s",
-		    c->rest, c->words, c->rest);
+		return refuse_nothing(c);
 	if (a->nrest > c->max)
-		return err_set(e, "%s: unexpected argument", a->rest[c->max]);
-	return 0;
+		return ctl_misuse("%s: unexpected argument", a->rest[c->max]);
+	if (a->nrest >= c->min)
+		return CTL_DONE;
+	snprintf(text, sizeof(text), "%s is missing", list_name(c));
+	return ctl_misuse_of("missing", list_name(c), text, "%s is missing; "
+	    "usage: outboxctl %s %s", c->rest, c->words, c->rest);
 }
 
 /*
@@ -320,29 +330,28 @@ check_rest(const struct args *a, const struct command *c, struct err *e)
  * skipped a value, so optind finds the word only for unknown names.
  */
 static int
-refuse_option(int opt, const struct command *c, char **argv, struct err *e)
+refuse_option(int opt, const struct command *c, char **argv)
 {
 	int	known = opt >= 256 ? opt : optopt;
 
 	if (opt == ':')
-		return err_set(e, "--%s: its value is missing",
+		return ctl_misuse("--%s: its value is missing",
 		    options[known - 256].name);
 	if (known >= 256 && takes(c, &options[known - 256]))
-		return err_set(e, "--%s: it takes no value",
+		return ctl_misuse("--%s: it takes no value",
 		    options[known - 256].name);
 	if (known >= 256)
-		return err_set(e, "--%s: not an option of \"%s\"",
+		return ctl_misuse("--%s: not an option of \"%s\"",
 		    options[known - 256].name, c->words);
 	if (known != 0)
-		return err_set(e, "-%c: not an option of \"%s\"", known,
+		return ctl_misuse("-%c: not an option of \"%s\"", known,
 		    c->words);
-	return err_set(e, "%s: not an option of \"%s\"", argv[optind - 1],
+	return ctl_misuse("%s: not an option of \"%s\"", argv[optind - 1],
 	    c->words);
 }
 
 int
-args_parse(struct args *a, const struct command *c, int argc, char **argv,
-    struct err *e)
+args_parse(struct args *a, const struct command *c, int argc, char **argv)
 {
 	struct option	longs[NOPTIONS + 1];
 	int		opt;
@@ -357,13 +366,14 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv,
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
 		if (opt < 256 || !takes(c, &options[opt - 256]))
-			return refuse_option(opt, c, argv, e);
-		if (take_option_value(a, &options[opt - 256], optarg, e) < 0)
-			return -1;
+			return refuse_option(opt, c, argv);
+		if (take_option_value(a, &options[opt - 256], optarg) !=
+		    CTL_DONE)
+			return CTL_USAGE;
 	}
 	a->rest = argv + optind;
 	a->nrest = argc - optind;
-	return check_rest(a, c, e);
+	return check_rest(a, c);
 }
 
 void
@@ -419,7 +429,7 @@ args_values(size_t *i, const char **name)
 }
 
 uint64_t *
-args_sequences(const struct args *a, struct err *e)
+args_sequences(const struct args *a)
 {
 	uint64_t	*list = xcalloc((size_t)a->nrest + 1, sizeof(*list));
 
@@ -430,7 +440,7 @@ args_sequences(const struct args *a, struct err *e)
 		list[i] = strtoull(a->rest[i], &end, 10);
 		if (errno != 0 || *end != '\0' || a->rest[i][0] < '0' ||
 		    a->rest[i][0] > '9') {
-			err_set(e, "\"%s\" is not a sequence number",
+			ctl_error("\"%s\" is not a sequence number",
 			    a->rest[i]);
 			free(list);
 			return NULL;

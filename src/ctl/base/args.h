@@ -44,9 +44,12 @@ struct args {
 
 struct command;
 
-/* Parse the arguments after the command's words.  -1: wrong usage, see err. */
+/*
+ * Parse the arguments after the command's words.  Returns an exit status; an
+ * error was printed.
+ */
 int	args_parse(struct args *, const struct command *, int argc,
-	    char **argv, struct err *);
+	    char **argv);
 void	args_free(struct args *);
 
 /* Print the command's options, one a line. */
@@ -62,7 +65,7 @@ void	args_names(const struct command *, FILE *);
  */
 const char *args_values(size_t *i, const char **name);
 
-/* args.rest as sequence numbers; the caller frees.  NULL: see err. */
-uint64_t *args_sequences(const struct args *, struct err *);
+/* args.rest as sequence numbers; the caller frees.  NULL: an error was printed. */
+uint64_t *args_sequences(const struct args *);
 
 #endif

@@ -50,10 +50,10 @@ command_unknown(const struct command *table, const char *word)
 			lead = ", ";
 		}
 	if (known.len > 0)
-		ctl_misuse("%s: its command is missing or unknown%s", word,
+		ctl_error("%s: its command is missing or unknown%s", word,
 		    known.data);
 	else
-		ctl_misuse("%s: unknown command; see outboxctl --help", word);
+		ctl_error("%s: unknown command; see outboxctl --help", word);
 	buf_free(&known);
 	return CTL_USAGE;
 }

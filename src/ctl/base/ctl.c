@@ -15,14 +15,16 @@
 /* A day, for ALTER TABLE. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
 
-/* One line on standard error; a remedy that is not NULL ends it. */
-static void
-print_error(const char *remedy, const char *fmt, va_list ap)
+int
+ctl_refuse(const char *remedy, const char *fmt, ...)
 {
 	char	*text, *line;
+	va_list	 ap;
 
+	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
+	va_end(ap);
 	outcome_error(text, remedy);
 	line = xasprintf("outboxctl: %s%s%s", text, remedy == NULL ? "" : ": ",
 	    remedy == NULL ? "" : remedy);
@@ -30,39 +32,20 @@ print_error(const char *remedy, const char *fmt, va_list ap)
 	display_print(stderr, "%s\n", line);
 	free(line);
 	free(text);
-}
-
-int
-ctl_error(const char *fmt, ...)
-{
-	va_list	ap;
-
-	va_start(ap, fmt);
-	print_error(NULL, fmt, ap);
-	va_end(ap);
 	return CTL_FAILED;
 }
 
 int
-ctl_refuse(const char *remedy, const char *fmt, ...)
+ctl_misuse_value(const char *option, const char *fmt, ...)
 {
+	char	text[1024];
+	int	n = snprintf(text, sizeof(text), "%s: ", option);
 	va_list	ap;
 
 	va_start(ap, fmt);
-	print_error(remedy, fmt, ap);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, fmt, ap);
 	va_end(ap);
-	return CTL_FAILED;
-}
-
-int
-ctl_misuse(const char *fmt, ...)
-{
-	va_list	ap;
-
-	va_start(ap, fmt);
-	print_error(NULL, fmt, ap);
-	va_end(ap);
-	return CTL_USAGE;
+	return ctl_misuse_of("value", option, text, "--%s", text);
 }
 
 /* Not those of schema, nor setup. */

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "ctl/base/args.h"
+#include "ctl/base/outcome.h"
 #include "conf/conf.h"
 #include "util/err.h"
 #include "store/store_sql.h"
@@ -96,12 +97,26 @@ int	ctl_fail(const struct ctl *, const struct err *);
 
 /* The same for a broker that does not answer. */
 int	ctl_no_broker(const struct err *);
-int	ctl_error(const char *, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with a remedy behind the text: an act, such as "use --yes". */
+/*
+ * Print an error, with a remedy behind the text or NULL: an act, such as "use
+ * --yes".  Returns a status.
+ */
 int	ctl_refuse(const char *remedy, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
-int	ctl_misuse(const char *, ...) __attribute__((format(printf, 1, 2)));
+#define ctl_error(...)	ctl_refuse(NULL, __VA_ARGS__)
+#define ctl_misuse(...)	(ctl_error(__VA_ARGS__), CTL_USAGE)
+
+/*
+ * Wrong usage of one option or argument, in words of programs: outcome_field();
+ * then the error.
+ */
+#define ctl_misuse_of(code, field, text, ...) \
+	(outcome_field(code, field, text), ctl_misuse(__VA_ARGS__))
+
+/* A wrong value of an option: "--limit: ..." and "limit: ...". */
+int	ctl_misuse_value(const char *option, const char *, ...)
+	    __attribute__((format(printf, 2, 3)));
 
 /* The same for a missing table that the command needs. */
 int	ctl_no_table(const struct ctl *, enum store_table);

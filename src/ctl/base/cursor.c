@@ -217,6 +217,7 @@ static int
 seek_first(struct cursor *w, struct err *e)
 {
 	bool	found = true;
+	char	text[80];
 
 	if (w->last == 0 || w->primary)
 		return 0;
@@ -224,8 +225,12 @@ seek_first(struct cursor *w, struct err *e)
 		return -1;
 	if (w->by == CURSOR_KEY && seek_key(w, &found, e) < 0)
 		return -1;
-	return found ? 0 : err_set(e, "--after: %llu: no such message to "
-	    "continue after", (unsigned long long)w->last);
+	if (found)
+		return 0;
+	snprintf(text, sizeof(text), "after: %llu: no such message to continue "
+	    "after", (unsigned long long)w->last);
+	outcome_field("value", "after", text);
+	return err_set(e, "--%s", text);
 }
 
 struct cursor *

@@ -26,6 +26,7 @@ static struct {
 	json_t		*result;
 	struct buf	 errors;	/* joined by "; " */
 	char		*remedy;
+	json_t		*field;		/* members of the document, or NULL */
 } outcome;
 
 void
@@ -63,6 +64,7 @@ with_error(json_t *o, int status)
 	json_object_set_new(o, "status", json_integer(status));
 	json_object_set_new(o, "remedy", outcome.remedy == NULL ?
 	    json_null() : json_string(outcome.remedy));
+	json_object_update(o, outcome.field);
 	return o;
 }
 
@@ -72,6 +74,8 @@ forget_errors(void)
 	buf_clear(&outcome.errors);
 	free(outcome.remedy);
 	outcome.remedy = NULL;
+	json_decref(outcome.field);
+	outcome.field = NULL;
 }
 
 void
@@ -96,6 +100,18 @@ outcome_error(const char *text, const char *remedy)
 		    outcome.errors.len == 0 ? "" : "; ", ERRORS_MAX, text);
 	utf8_clean(outcome.errors.data);
 	outcome_remedy(remedy);
+}
+
+void
+outcome_field(const char *code, const char *field, const char *text)
+{
+	char	*clean = xstrdup(text);
+
+	utf8_clean(clean);
+	if (outcome.json && outcome.field == NULL)
+		outcome.field = json_pack("{s:s, s:s, s:s}", "code", code,
+		    "field", field, "text", clean);
+	free(clean);
 }
 
 void

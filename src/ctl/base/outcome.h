@@ -43,6 +43,14 @@ void	outcome_put(json_t *);
  */
 void	outcome_error(const char *text, const char *remedy);
 
+/*
+ * What is wrong with one option or argument: the document gets the members
+ * "code" ("missing", "value", or "choice" of those that exclude or need each
+ * other), "field", its name in JSON ("key", "sequences"), and "text", the error
+ * in such names.  The first one counts.
+ */
+void	outcome_field(const char *code, const char *field, const char *text);
+
 /* The remedy, if no error had one. */
 void	outcome_remedy(const char *);
 

@@ -118,12 +118,13 @@ selection_check(const struct ctl *c, struct selection *ch)
 {
 	const struct args	*a = &c->args;
 	bool			 filtered = selection_is_filtered(a);
-	struct err		 e;
 
 	if (a->nrest > 0 && (filtered || a->all || a->after != 0))
-		return ctl_misuse("give SEQUENCE... or a filter, not both");
-	ch->named = args_sequences(a, &e);
-	return ch->named != NULL ? CTL_DONE : ctl_misuse("%s", e.text);
+		return ctl_misuse_of("choice", "sequences", "give sequences "
+		    "or a filter, not both", "give SEQUENCE... or a filter, "
+		    "not both");
+	ch->named = args_sequences(a);
+	return ch->named != NULL ? CTL_DONE : CTL_USAGE;
 }
 
 int

@@ -22,12 +22,12 @@ int
 dead_show(struct ctl *c)
 {
 	struct err	 e;
-	uint64_t	*sequence = args_sequences(&c->args, &e);
+	uint64_t	*sequence = args_sequences(&c->args);
 	json_t		*o = NULL;
 	int		 rc;
 
 	if (sequence == NULL)
-		return ctl_misuse("%s", e.text);
+		return CTL_USAGE;
 	rc = dead_add(c, *sequence, &o, &e);
 	free(sequence);
 	if (rc < 0)
@@ -53,16 +53,17 @@ static int
 check_selection(struct ctl *c, struct selection *ch)
 {
 	const struct args	*a = &c->args;
-	struct err		 e;
 
 	if (selection_is_filtered(a) && !a->all)
-		return ctl_misuse("a filter needs --all");
+		return ctl_misuse_of("choice", "all", "a filter needs all",
+		    "a filter needs --all");
 	if (a->all && a->nrest > 0)
-		return ctl_misuse("give either SEQUENCE... or --all");
+		return ctl_misuse_of("choice", "sequences", "give either "
+		    "sequences or all", "give either SEQUENCE... or --all");
 	if (dead_group_check(c) != CTL_DONE)
 		return CTL_USAGE;
-	if ((ch->named = args_sequences(a, &e)) == NULL)
-		return ctl_misuse("%s", e.text);
+	if ((ch->named = args_sequences(a)) == NULL)
+		return CTL_USAGE;
 	return store_has(c->store, T_DEAD) ? CTL_DONE : ctl_no_table(c, T_DEAD);
 }
 

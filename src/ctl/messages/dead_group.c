@@ -178,12 +178,15 @@ int
 dead_group_check(const struct ctl *c)
 {
 	const char	*id = c->args.group;
+	char		 text[200];
 
 	if (id == NULL || (strlen(id) == DEAD_GROUP_SIZE - 1 &&
 	    strspn(id, DIGITS "abcdef") == DEAD_GROUP_SIZE - 1))
 		return CTL_DONE;
-	return ctl_misuse("--group: \"%s\" is no group of outboxctl dead "
-	    "groups", id);
+	snprintf(text, sizeof(text), "group: \"%s\" is no group of "
+	    "/api/dead/groups", id);
+	return ctl_misuse_of("value", "group", text, "--group: \"%s\" is no "
+	    "group of outboxctl dead groups", id);
 }
 
 bool

@@ -362,12 +362,12 @@ int
 messages_show(struct ctl *c)
 {
 	struct err	 e;
-	uint64_t	*sequence = args_sequences(&c->args, &e);
+	uint64_t	*sequence = args_sequences(&c->args);
 	json_t		*o;
 	int		 rc;
 
 	if (sequence == NULL)
-		return ctl_misuse("%s", e.text);
+		return CTL_USAGE;
 	if (c->args.raw && (!c->args.payload || c->args.json)) {
 		free(sequence);
 		return ctl_misuse("--raw goes with --payload, and not with "

@@ -128,7 +128,7 @@ messages_list(struct ctl *c)
 	if (c->args.state != NULL && strcmp(c->args.state, "dead") == 0)
 		return dead_list(c);
 	if (c->args.state != NULL && strcmp(c->args.state, state->name) != 0)
-		return ctl_misuse("--state: \"%s\" is not pending, "
+		return ctl_misuse_value("state", "\"%s\" is not pending, "
 		    "delivering, delivered or dead", c->args.state);
 	by = c->args.key != NULL ? CURSOR_KEY : state->cursor;
 	if (state->cursor == CURSOR_DELIVERED)

@@ -31,13 +31,11 @@ static struct wanted *
 wanted_new(struct ctl *c)
 {
 	struct wanted	*w = xcalloc(1, sizeof(*w));
-	struct err	 e;
 
 	w->n = (size_t)c->args.nrest;
 	w->where = xcalloc(w->n, sizeof(*w->where));
-	if ((w->list = args_sequences(&c->args, &e)) != NULL)
+	if ((w->list = args_sequences(&c->args)) != NULL)
 		return w;
-	ctl_misuse("%s", e.text);
 	free(w->where);
 	free(w);
 	return NULL;

@@ -232,7 +232,8 @@ run_pause(struct ctl *c, bool resume)
 	int		status;
 
 	if (c->args.all && c->args.nrest > 0)
-		return ctl_misuse("give LABEL... or --all, not both");
+		return ctl_misuse_of("choice", "labels", "give labels or all, "
+		    "not both", "give LABEL... or --all, not both");
 	if (!c->conf->worker.leasing)
 		return ctl_error("worker.leasing is off: workers read no "
 		    "leases, so partitions cannot be paused");

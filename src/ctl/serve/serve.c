@@ -69,13 +69,10 @@ run(struct here *h, int nwords, char **words, int nname, char **argv,
     json_t **result)
 {
 	struct ctl	*c = &h->c;
-	struct err	 e;
 	int		 status;
 
-	if (args_parse(&c->args, c->command, nwords - nname + 1, argv,
-	    &e) < 0)
-		return ctl_misuse("%s", e.text);
-	if ((status = refuse_some(c)) != CTL_DONE)
+	if ((status = args_parse(&c->args, c->command, nwords - nname + 1,
+	    argv)) != CTL_DONE || (status = refuse_some(c)) != CTL_DONE)
 		return status;
 	if (c->command->kind != COMMAND_READS)
 		return child_run(c->path, nwords, words, result);
