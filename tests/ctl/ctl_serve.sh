@@ -195,6 +195,55 @@ ask messages list
 is "$RC $(field .rows[0].sequence)" "0 $A" 'it is back: a list'
 
 #
+# Servers restart between two rounds of whoever keeps connections: what it says
+# next is right, as from a process of its own, with and without routes.
+#
+# seen OBJECT: the servers that it sees
+seen() { jq -c '[.broker|objects|select(.error == null)|"nats"] +
+    [select(.database == null)|"db"]' <<< "$1"; }
+route='{name: hooks, type: "hook.*", driver: http, endpoint: "http://127.0.0.1:9/"}'
+sed "s|publish: {|&routes: [$route], |" "$DIR/good.yml" > "$DIR/routed.yml"
+sed 's/stream: "EVENTS"/stream: "", core: true/' "$DIR/good.yml" > "$DIR/core.yml"
+"$OUTBOXCTL" -c "$DIR/routed.yml" --json status --watch 4 > "$DIR/watch" &
+WATCHER=$!
+# shellcheck disable=SC2317 # by within
+rounds() { [ "$(wc -l < "$DIR/watch")" -ge "$1" ]; }
+within 20 '--watch: a round' rounds 1
+kill -STOP "$WATCHER"
+"$SANDBOX" restart "$DIR/db" >/dev/null
+for conf in good routed core; do
+	cp "$DIR/$conf.yml" "$OP"
+	ask status
+	"$SANDBOX" restart "$DIR/nats" >/dev/null
+	ask status
+	is "$(seen "$OUT")" '["nats","db"]' "a restart, $conf.yml: serve is right"
+done
+kill -CONT "$WATCHER"
+within 20 '--watch: the next round' rounds 2
+is "$(seen "$(sed -n 2p "$DIR/watch")")" '["nats","db"]' \
+    'restarts, routed.yml: --watch is right'
+kill -TERM "$WATCHER"
+"$SANDBOX" stop "$DIR/nats" >/dev/null
+ask status
+is "$(seen "$OUT")" '["db"]' 'a stop, core.yml: serve tells it at once'
+"$SANDBOX" restart "$DIR/nats" >/dev/null
+
+# One of two servers stands still, then the other one.
+"$SANDBOX" start nats "$DIR/nats2" >/dev/null
+URL2=$(. "$DIR/nats2/env" && echo "$URL")
+"$LAB" stream --nats "$URL2" --name EVENTS --subjects 'events.>' \
+    --dup-window 600
+sed "s|servers: \[|&\"$URL2\", |" "$DIR/routed.yml" > "$OP"
+ask status
+for server in nats nats2; do
+	kill -STOP "$(cat "$DIR/$server/pid")"
+	ask status
+	is "$(seen "$OUT")" '["nats","db"]' "$server stands still: the other is asked"
+	kill -CONT "$(cat "$DIR/$server/pid")"
+done
+cp "$DIR/good.yml" "$OP"
+
+#
 # Memory
 #
 rss() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$PID/status"; }

@@ -2,6 +2,8 @@
 
 #include "ctl/state/state_impl.h"
 
+#define READS	16	/* of what was sent before the end, then the end */
+
 static json_t *
 texts(const struct stream_findings *f)
 {
@@ -39,22 +41,39 @@ static bool
 is_connected(const struct ctl *c, struct pub *bus, struct err *e)
 {
 	for (size_t i = 0; i < c->conf->nats.servers.n; i++)
-		if (bus->ops->is_open(bus->arg) ||
-		    bus->ops->open(bus->arg, e) == 0)
+		if (pub_is_open(bus) || bus->ops->open(bus->arg, e) == 0)
 			return true;
 	return false;
 }
 
+/* A connection that is silent is closed: the next round has a new one. */
+static bool
+is_heard(const struct ctl *c, struct pub *bus, struct stream_report *r,
+    struct err *e)
+{
+	if (!is_connected(c, bus, e))
+		return false;
+	if (conf_stream(c->conf)[0] == '\0' ||
+	    bus->ops->check(bus->arg, r, e))
+		return true;
+	bus->ops->close(bus->arg);
+	return false;
+}
+
+/*
+ * A connection that was kept may be lost, which only reading shows, or silent
+ * while a new one is heard: then a new one counts, as in a process of its own.
+ */
 json_t *
 state_broker(const struct ctl *c, struct pub *bus)
 {
 	struct stream_report	r = { 0 };
 	struct err		e;
+	bool			kept = pub_is_open(bus);
 
-	if (!is_connected(c, bus, &e))
-		return error_json(bus->ops->name, &e);
-	if (conf_stream(c->conf)[0] != '\0' &&
-	    !bus->ops->check(bus->arg, &r, &e))
-		return error_json(bus->ops->name, &e);
-	return report_json(bus->ops->name, &r);
+	for (int i = 0; i < READS && pub_is_open(bus); i++)
+		pub_wait(bus, 1, -1, 0);
+	if (is_heard(c, bus, &r, &e) || (kept && is_heard(c, bus, &r, &e)))
+		return report_json(bus->ops->name, &r);
+	return error_json(bus->ops->name, &e);
 }

@@ -5,12 +5,17 @@
 #include "ctl/state/state.h"
 #include "drivers/drivers.h"
 
-/* Open the database, again if it was lost.  NULL, or the error in *e. */
+/*
+ * Open the database, again if it was lost, which one that is kept does not
+ * tell by itself.  NULL, or the error in *e.
+ */
 static const struct err *
-reach_database(struct ctl *c, struct err *e)
+reach_database(struct ctl *c, bool kept, struct err *e)
 {
 	if (c->bad_file.text[0] != '\0')
 		return &c->bad_file;
+	if (kept && c->store != NULL && store_is_open(c->store))
+		(void)store_check_server(c->store, e);	/* closes a lost one */
 	if ((c->store != NULL && store_is_open(c->store)) ||
 	    ctl_open(c, e) == 0)
 		return NULL;
@@ -45,12 +50,13 @@ rounds_next(struct ctl *c, struct rounds *r)
 {
 	struct err	 e;
 	json_t		*state;
+	bool		 kept = r->begun;
 
 	if (r->begun && c->bad_file.text[0] != '\0' && r->bus == &r->own)
 		load_again(c, r);
 	r->begun = true;
 	state = state_overview(c, r->bus, r->this_host,
-	    reach_database(c, &e));
+	    reach_database(c, kept, &e));
 	json_decref(r->this_host);
 	r->this_host = json_incref(json_object_get(state, "this_host"));
 	return state;
