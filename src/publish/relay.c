@@ -188,8 +188,6 @@ hand_over(struct flight *f, size_t i, struct err *e)
 	line->lost = line->lost || sent == PUB_LOST;
 	if (sent == PUB_SENT) {
 		relay_goes_out(f, i);
-		follow_sent(&r->follow, &f->b->msgs[i], r->form.id_prefix,
-		    envelope_subject(&r->envelope));
 		inflight_sent(&f->w, i, r->envelope.size);
 	}
 	return sent;

@@ -14,7 +14,6 @@
 #include "conf/conf.h"
 #include "driver/envelope.h"
 #include "driver/verdict.h"
-#include "publish/follow.h"
 #include "driver/route.h"
 #include "util/backoff.h"
 #include "util/err.h"
@@ -70,8 +69,6 @@ struct relay {
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 	struct histogram	*commit_to_ack;	/* us; both or NULL */
 	struct histogram	*publish_to_ack;
-	struct follow		 follow;	/* claims and settles are told it
-						   by the owner */
 
 	unsigned		 changes;	/* grows when silent does */
 	int64_t			 blind_until;	/* clock_ms(): duplicates cannot

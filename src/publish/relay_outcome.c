@@ -353,7 +353,6 @@ relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = ack;
 	silence_over(&f->r->silence, m->sequence);
-	follow_acked(&f->r->follow, m, duplicate);
 	if (!duplicate)
 		note_ack(f, m);
 	f->state[i] = DONE;

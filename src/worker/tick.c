@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "publish/advisory.h"
-#include "publish/follow.h"
 #include "util/clock.h"
 
 /* A tick has several batches only while they are not larger than this. */
@@ -186,7 +185,6 @@ settle(struct tick *t, bool more, struct tick_result *res, struct err *e)
 		return 0;
 	if (settle_write(s, e) < 0)
 		return -1;
-	follow_settled(&t->relay->follow);
 	delivered = s->counts.delivered;
 	advisory_tell(t->relay, &s->batch, s->counts.dead);
 	count_dead(t);
@@ -231,7 +229,6 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 {
 	struct batch	*b = &t->batch;
 	bool		 was_open = t->settle.open;
-	int64_t		 began = clock_us();
 	uint64_t	 claimed;
 
 	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
@@ -240,11 +237,8 @@ claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
 		    settle(t, true, res, e) < 0 || claim_rows(&t->claim,
 		    &t->settle, k, b, &claimed, e) < 0)
 			return -1;
-	} else if (was_open) {
-		follow_settled(&t->relay->follow);
+	} else if (was_open)
 		count_batch(t, res);
-	}
-	follow_claimed(&t->relay->follow, b, began);
 	t->claimed = claimed;
 	return learn_missed(t, k, e);
 }
@@ -307,7 +301,6 @@ publish(struct tick *t, struct err *e)
 		return -1;
 	if (b->n > 0)
 		relay_publish(t->relay, b, &t->relayed);
-	follow_published(&t->relay->follow, b);
 	count_former(t, b);
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The log: its first line, fields, rotation, one line per outage, deaths, the
-# life of a message, priorities for the journal
+# The log: its first line, fields, rotation, one line per outage, deaths,
+# priorities for the journal
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
 start_servers
@@ -87,23 +87,6 @@ is "$(jq -r '[.level, .error_class, .sequence, .key, .type, .dead] | @csv' \
     'a message that fails: the fields of its line'
 is "$(jq -r '(.partition | test("^p")) and (.worker | type == "number")' \
     <<< "$FAILED_LINE")" true 'a message that fails: partition and worker'
-
-# One message a second is followed.
-follows() {
-	call_enqueue "'f$RANDOM', NULL, 'good', 1, NULL, NULL, 'top-secret-3'"
-	has_line "$LOG" 'message [0-9]+: settled.*"outcome":"delivered"'
-}
-within 20 'debug: a message is followed to its end' follows
-seq=$(jq -r 'select(.outcome == "delivered") | .sequence' "$LOG" | head -n 1)
-is "$(jq -r "select(.sequence == $seq and .after_us) | .msg" "$LOG" |
-    sed 's/.*: //; s/ with .*//' | paste -sd,)" claimed,sent,acknowledged,settled \
-    'debug: claimed, sent, acknowledged, settled'
-jq -se "map(select(.sequence == $seq and .after_us) | .after_us) |
-    . == sort and .[0] >= 0 and .[3] < 60000000" "$LOG" > /dev/null
-ok $? 'debug: the times of a message grow'
-is "$(jq -r "select(.sequence == $seq and .subject) |
-    [.subject, (.event_id | test(\"-$seq-[0-9a-f]{16}$\"))] | @csv" "$LOG")" \
-    '"events.good",true' 'debug: event id and subject'
 
 # The death of a child.
 kill -SEGV "$victim"
