@@ -18,7 +18,7 @@ package    | make deb, lintian, the package in a clean Debian | always | dpkg-de
 units      | unit tests, long | src/util src/conf src/common src/ipc src/driver src/publish src/worker src/nats src/http src/local src/health src/monitor src/master src/ctl tests/unit |
 store      | contract tests with real servers, long | src/mysql src/store src/nats src/recovery src/driver src/drivers src/worker src/publish sql tests/store tests/mysql tests/nats tests/recovery tests/driver |
 faults     | a fault at each point between claim and settle, long | src/store src/worker src/publish src/recovery src/util/fault.c src/util/fault.h |
-workers    | scripts about masters, workers and listener, long | src/master src/worker src/publish src/listener src/ipc src/janitor src/printer init |
+workers    | scripts about masters, workers and listener, long | src/master src/worker src/publish src/listener src/ipc src/janitor init |
 database   | scripts about the database, long | src/mysql src/store src/worker src/janitor sql |
 broker     | scripts about the destinations, long | src/nats src/http src/local src/driver src/drivers src/publish src/recovery |
 cluster    | clusters of brokers and databases, long | src/nats src/mysql src/recovery | galera-4

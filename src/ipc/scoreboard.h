@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425844	/* "OBXD", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425845	/* "OBXE", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */

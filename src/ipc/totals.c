@@ -40,8 +40,7 @@ static_assert(sizeof(struct totals) % sizeof(uint64_t) == 0,
 
 static const char *const	roles[TOTALS_ROLES] = {
 	[TOTALS_WORKER] = "worker", [TOTALS_LISTENER] = "listener",
-	[TOTALS_JANITOR] = "janitor", [TOTALS_PRINTER] = "printer",
-	[TOTALS_MONITOR] = "monitor"
+	[TOTALS_JANITOR] = "janitor", [TOTALS_MONITOR] = "monitor"
 };
 
 static const char *const	ends[TOTALS_ENDS] = {

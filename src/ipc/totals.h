@@ -86,8 +86,8 @@ struct throughput {
 
 /* The processes that a master starts. */
 enum totals_role {
-	TOTALS_WORKER, TOTALS_LISTENER, TOTALS_JANITOR, TOTALS_PRINTER,
-	TOTALS_MONITOR, TOTALS_ROLES
+	TOTALS_WORKER, TOTALS_LISTENER, TOTALS_JANITOR, TOTALS_MONITOR,
+	TOTALS_ROLES
 };
 
 /* Why a process was replaced by another one. */

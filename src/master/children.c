@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +21,6 @@
 #include "janitor/janitor.h"
 #include "listener/listener.h"
 #include "monitor/monitor.h"
-#include "printer/printer.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/sig.h"
@@ -30,7 +28,6 @@
 #include "worker/worker.h"
 
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
-#define REPORT_BUFFER	(1024 * 1024)
 
 /* The messages themselves may be on standard output. */
 static bool
@@ -38,21 +35,6 @@ is_silent(const struct master *m)
 {
 	return m->a->report.silent ||
 	    conf_uses_driver(m->conf, DRIVER_STDOUT);
-}
-
-static bool
-wants_printer(const struct master *m)
-{
-	return !is_silent(m);
-}
-
-/* The printer exits when the last write end of the socket is closed. */
-static void
-close_report(struct master *m, int end)
-{
-	if (m->report_fds[end] >= 0)
-		close(m->report_fds[end]);
-	m->report_fds[end] = -1;
 }
 
 static int
@@ -67,10 +49,8 @@ run_worker(struct master *m, struct slot *s)
 	int			 status;
 
 	log_worker(s->index);
-	close_report(m, 0);
 	a.report = m->a->report;
 	a.report.silent = is_silent(m);
-	a.report.fd = m->report_fds[1];
 	memcpy(a.id, s->id, sizeof(a.id));
 	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);
 	for (size_t i = 0; i < s->npredecessors; i++)
@@ -81,15 +61,6 @@ run_worker(struct master *m, struct slot *s)
 	status = worker_main(&a);
 	free(a.predecessors);
 	return status;
-}
-
-static int
-run_printer(struct master *m, struct slot *s)
-{
-	(void)s;
-	close_report(m, 1);
-	setproctitle("-outbox-master: printer");
-	return printer_main(m->report_fds[0], m->a->report_to);
 }
 
 static struct outage *
@@ -108,8 +79,6 @@ run_listener(struct master *m, struct slot *s)
 				    SCOREBOARD_LISTENER],
 				    .database = database_outage(m) };
 
-	close_report(m, 0);
-	close_report(m, 1);
 	return listener_main(&a);
 }
 
@@ -125,8 +94,6 @@ run_janitor(struct master *m, struct slot *s)
 				    .broker = &m->scoreboard->outages[
 				    SCOREBOARD_OUTAGE_BROKER] };
 
-	close_report(m, 0);
-	close_report(m, 1);
 	return janitor_main(&a);
 }
 
@@ -138,8 +105,6 @@ run_monitor(struct master *m, struct slot *s)
 				    .scoreboard = m->scoreboard,
 				    .line = s->line };
 
-	close_report(m, 0);
-	close_report(m, 1);
 	return monitor_main(&a);
 }
 
@@ -281,33 +246,6 @@ converge_worker(struct master *m, struct slot *s, int64_t now)
 	slot_check(s, m->conf->master.hang_timeout, now);
 }
 
-/* Does one of the first n children run? */
-static bool
-has_children(const struct master *m, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (m->slots[i].pid != 0)
-			return true;
-	return false;
-}
-
-static void
-converge_printer(struct master *m, int64_t now)
-{
-	struct slot	*s = m->printer;
-
-	if (!m->stopping && wants_printer(m) && slot_is_due(s, now))
-		start_child(m, s, run_printer);
-	if (m->stopping && !has_children(m, CONF_MAX_WORKERS)) {
-		/* The printer exits after it has written the last line. */
-		close_report(m, 1);
-		s->asked = ASK_LEAVE;
-		if (m->stop_by < s->kill_at)
-			s->kill_at = m->stop_by;
-	}
-	slot_check(s, 0, now);
-}
-
 static bool
 wants_helper(const struct master *m, unsigned i)
 {
@@ -357,7 +295,6 @@ children_converge(struct master *m, int64_t now)
 {
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
 		converge_worker(m, &m->slots[i], now);
-	converge_printer(m, now);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		converge_helper(m, i, now);
 	if (has_repartition(m, SCOREBOARD_REPARTITION_OVER))
@@ -383,11 +320,8 @@ helpers_deadline(const struct master *m)
 int64_t
 children_deadline(const struct master *m, int64_t now)
 {
-	int64_t	at = sooner(slot_deadline(m->printer, 0),
-		    helpers_deadline(m));
+	int64_t	at = helpers_deadline(m);
 
-	if (!m->stopping && m->printer->pid == 0 && wants_printer(m))
-		at = sooner(at, m->printer->start_at);
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		const struct slot *s = &m->slots[i];
 
@@ -474,26 +408,13 @@ children_reap(struct master *m, int64_t now)
 		}
 }
 
-int
-children_open_report(struct master *m, struct err *e)
-{
-	int	size = REPORT_BUFFER;
-
-	m->report_fds[0] = m->report_fds[1] = -1;
-	if (!wants_printer(m))
-		return 0;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    m->report_fds) < 0)
-		return err_set(e, "socketpair: %s", strerror(errno));
-	setsockopt(m->report_fds[1], SOL_SOCKET, SO_SNDBUF, &size,
-	    sizeof(size));
-	return 0;
-}
-
 bool
 children_run(const struct master *m)
 {
-	return has_children(m, NCHILDREN);
+	for (unsigned i = 0; i < NCHILDREN; i++)
+		if (m->slots[i].pid != 0)
+			return true;
+	return false;
 }
 
 void
@@ -504,8 +425,6 @@ children_init(struct master *m)
 		m->slots[i].suspects = m->scoreboard->suspects;
 	}
 	m->helpers = &m->slots[CONF_MAX_WORKERS];
-	m->printer = &m->slots[PRINTER];
-	slot_init(m->printer, 0, "printer", NULL);
 	for (unsigned i = 0; i < NHELPERS; i++)
 		slot_init(&m->helpers[i], 0, helpers[i].role,
 		    &m->scoreboard->lines[helpers[i].line]);

@@ -20,6 +20,7 @@
 #include "ipc/daemon.h"
 #include "util/display.h"
 #include "util/environment.h"
+#include "util/line_output.h"
 #include "util/log.h"
 #include "master/descriptors.h"
 #include "master/log_head.h"
@@ -213,6 +214,7 @@ run_once(const struct options *o, const struct conf *conf)
 	gethostname(host, sizeof(host) - 1);
 	ident_new(a.id, host, 0);
 	a.report.fd = STDOUT_FILENO;
+	a.report.waits = true;
 	a.report.interval_ms = 0;
 	a.report.silent = o->report.silent ||
 	    conf_uses_driver(conf, DRIVER_STDOUT);
@@ -271,7 +273,7 @@ show_view(const struct options *o, const struct conf *conf,
 		log_warn("the view cannot be shown: %s", e.text);
 		return false;
 	}
-	a->report_to = v->reports;
+	a->report.fd = v->reports;
 	if (log_head_open(conf, false, &e) < 0)
 		log_error("%s", e.text);
 	return true;
@@ -284,7 +286,6 @@ run_service(const struct options *o, struct conf *conf)
 				     .override = &o->override,
 				     .report = o->report,
 				     .interval_ms = o->interval_ms,
-				     .report_to = STDOUT_FILENO,
 				     .log_to_syslog = o->detach };
 	char			*prefix = daemon_run_prefix(
 				    conf->master.pidfile);
@@ -296,6 +297,8 @@ run_service(const struct options *o, struct conf *conf)
 
 	/* A detached process has no standard output for reports. */
 	a.report.silent = a.report.silent || o->detach;
+	/* Before root is given up: then a pipe of root cannot be opened. */
+	a.report.fd = line_output_own(STDOUT_FILENO);
 	a.run_prefix = prefix;
 	become_service(o, conf);
 	log_role("master");

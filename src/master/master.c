@@ -115,8 +115,7 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	m->a = a;
 	m->conf = m->born = conf;
 	m->gen = 1;
-	if (open_files(m, e) < 0 || children_open_report(m, e) < 0 ||
-	    wakeup_open(&m->wakeup, e) < 0) {
+	if (open_files(m, e) < 0 || wakeup_open(&m->wakeup, e) < 0) {
 		scoreboard_close(m->scoreboard);
 		free(m);
 		return NULL;

@@ -11,19 +11,18 @@
 struct master_args {
 	const char			*conf_path;	/* for SIGHUP */
 	const struct conf_override	*override;
-	struct report_form		 report;	/* fd is not used */
+	struct report_form		 report;
 	int64_t				 interval_ms;
 	const char			*run_prefix;	/* "/run/outbox/outbox-master" */
-	int				 report_to;	/* where the printer writes */
 	bool				 log_to_syslog;	/* -d with log.target stderr */
 };
 
 struct master;
 
 /*
- * Open the scoreboard, the list of workers and the report socket.  The caller
- * holds the lock of the pid file.  Takes ownership of the configuration; on
- * error returns NULL, and the caller keeps it.
+ * Open the scoreboard and the list of workers.  The caller holds the lock of
+ * the pid file.  Takes ownership of the configuration; on error returns NULL,
+ * and the caller keeps it.
  */
 struct master	*master_new(const struct master_args *, struct conf *,
 		    struct err *);

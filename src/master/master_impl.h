@@ -18,8 +18,8 @@
 /* Helpers hold no leases: each may die or be killed at any moment. */
 enum { LISTENER, JANITOR, MONITOR, NHELPERS };
 
-/* Children by index: the workers, the helpers, the printer. */
-enum { PRINTER = CONF_MAX_WORKERS + NHELPERS, NCHILDREN };
+/* Children by index: the workers, the helpers. */
+#define NCHILDREN	(CONF_MAX_WORKERS + NHELPERS)
 
 struct master {
 	const struct master_args	*a;
@@ -29,7 +29,7 @@ struct master {
 	struct scoreboard_line		*line;		/* its own */
 	struct wakeup			 wakeup;
 	struct slot			 slots[NCHILDREN];
-	struct slot			*helpers, *printer;	/* of slots */
+	struct slot			*helpers;	/* of slots */
 	uint32_t			 gen;
 	int64_t				 reloaded_at;	/* began; clock_ms() */
 	bool				 stopping;
@@ -40,15 +40,10 @@ struct master {
 	struct notify			 notify;
 	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
-	int				 report_fds[2];	/* workers write to 1 */
 };
 
-/*
- * children.c: the processes of a master.  Set the slots up, none runs; make a
- * socket for the report if there is one: -1, see err.
- */
+/* children.c: the processes of a master.  Set the slots up; none runs. */
 void	children_init(struct master *);
-int	children_open_report(struct master *, struct err *);
 
 /* Make the children match what is wanted.  Safe to call at any time. */
 void	children_converge(struct master *, int64_t now);

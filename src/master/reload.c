@@ -86,7 +86,7 @@ count_outdated(const struct master *m)
 {
 	unsigned	n = 0;
 
-	for (unsigned i = 0; i < PRINTER; i++) {
+	for (unsigned i = 0; i < NCHILDREN; i++) {
 		const struct slot *s = &m->slots[i];
 
 		if (s->gen != m->gen &&
@@ -205,7 +205,7 @@ reload_now(struct master *m)
 	m->gen++;
 	m->scoreboard->generation = m->line->generation = m->gen;
 	/* Children that crashed may work with the new configuration. */
-	for (unsigned i = 0; i < PRINTER; i++)
+	for (unsigned i = 0; i < NCHILDREN; i++)
 		m->slots[i].start_at = 0;
 	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, began_at,
 	    longest_renewal(m));

@@ -79,8 +79,7 @@ slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
 static bool
 is_hung(const struct slot *s, int64_t hang_ms, int64_t now)
 {
-	return hang_ms > 0 && s->line != NULL &&
-	    now - s->line->alive_at >= hang_ms;
+	return hang_ms > 0 && now - s->line->alive_at >= hang_ms;
 }
 
 void
@@ -109,8 +108,7 @@ slot_deadline(const struct slot *s, int64_t hang_ms)
 
 	if (s->pid == 0 || s->killed)
 		return INT64_MAX;
-	if (hang_ms > 0 && s->line != NULL &&
-	    s->line->alive_at + hang_ms < at)
+	if (hang_ms > 0 && s->line->alive_at + hang_ms < at)
 		at = s->line->alive_at + hang_ms;
 	return at;
 }
@@ -118,7 +116,7 @@ slot_deadline(const struct slot *s, int64_t hang_ms)
 bool
 slot_is_ready(const struct slot *s)
 {
-	return s->line != NULL && s->line->state != SCOREBOARD_FREE &&
+	return s->line->state != SCOREBOARD_FREE &&
 	    s->line->state != SCOREBOARD_STARTING;
 }
 
@@ -257,8 +255,7 @@ slot_exited(struct slot *s, int status, int64_t now)
 	obituary(s, status, now);
 	if (s->suspects != NULL)
 		suspect_message(s, status);
-	s->has_worked = s->has_worked || (s->line != NULL &&
-	    s->line->ticks > 0);
+	s->has_worked = s->has_worked || s->line->ticks > 0;
 	s->handed_over = has_exited(status, EXIT_HANDED_OVER);
 	if (has_left(status))
 		s->npredecessors = 0;
@@ -268,8 +265,6 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->pid = 0;
 	s->asked = ASK_NONE;
 	s->kill_at = INT64_MAX;
-	if (s->line == NULL)
-		return;
 	scoreboard_state(s->line, SCOREBOARD_FREE, now);
 	s->line->rate = 0;
 	if (!asked)

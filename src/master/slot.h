@@ -22,7 +22,7 @@ enum slot_ask { ASK_NONE, ASK_LEAVE, ASK_HANDOVER };
 
 struct slot {
 	unsigned		 index;
-	const char		*role;		/* "worker", "printer" */
+	const char		*role;		/* "worker", "janitor" */
 	struct scoreboard_line	*line;
 	pid_t			 pid;		/* 0: no child */
 	uint32_t		 gen;		/* of its configuration */

@@ -43,6 +43,7 @@ open_pipes(struct pipes *p, struct err *e)
 	    pipe2(p->reports, O_CLOEXEC) < 0 ||
 	    (isatty(STDERR_FILENO) && pipe2(p->log, O_CLOEXEC) < 0))
 		return err_set(e, "%s", strerror(errno));
+	fcntl(p->reports[1], F_SETFL, O_NONBLOCK);
 	return 0;
 }
 

@@ -1,29 +1,32 @@
-/* report.c - see report.h */
+/*
+ * report.c - see report.h
+ *
+ * A line that the output does not take now, because its reader is slow or
+ * another worker is in the middle of a line, is tried again with the next one.
+ */
 
 #include "worker/report.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
+#include "util/clock.h"
+#include "util/log.h"
 #include "util/printable.h"
+
+#define WAITING_MAX	(256 * 1024)	/* bytes of lines */
+#define END_MS		1000		/* for the reader, at the end */
 
 void
 report_init(struct report *r, const struct report_form *form,
     const char *worker, int64_t now)
 {
-	*r = (struct report){ .form = *form, .worker = worker, .since = now };
-}
-
-void
-report_free(struct report *r)
-{
-	buf_free(&r->line);
+	*r = (struct report){ .form = *form, .worker = worker, .since = now,
+	    .out = { .fd = form->fd, .long_lines = !form->waits } };
 }
 
 static void
@@ -109,15 +112,15 @@ put_json(struct report *r, const struct fleet *f, int64_t backoff_ms)
 	    "released_partitions", labels_json(f->released, f->nreleased),
 	    "lines_lost", INT(r->lost), "worker", r->worker,
 	    "ts", put_now(now));
-	json_dump_callback(o, add_to_line, &r->line, JSON_COMPACT);
+	json_dump_callback(o, add_to_line, &r->waiting, JSON_COMPACT);
 	json_decref(o);
-	buf_str(&r->line, "\n");
+	buf_str(&r->waiting, "\n");
 }
 
 static void
 put_text(struct report *r, const struct fleet *f, int64_t backoff_ms)
 {
-	struct buf	*b = &r->line;
+	struct buf	*b = &r->waiting;
 
 	buf_printf(b, "%s claimed=%llu published=%llu failed=%llu", r->worker,
 	    (unsigned long long)r->claimed, (unsigned long long)r->published,
@@ -137,23 +140,97 @@ put_text(struct report *r, const struct fleet *f, int64_t backoff_ms)
 	buf_str(b, "\n");
 }
 
+/* A reader that is gone misses nothing. */
 static void
-send_line(struct report *r)
+line_is_lost(struct report *r)
 {
-	const char	*p = r->line.data;
-	size_t		 left = r->line.len;
-	ssize_t		 n;
+	r->lost++;
+	if (errno == EPIPE) {
+		r->form.silent = true;
+		line_output_forget(&r->out);
+	} else if (r->refused++ == 0)
+		log_error("reports are lost: standard output cannot be "
+		    "written: %s", strerror(errno));
+}
 
-	if (send(r->form.fd, p, left, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return;
-	if (errno != ENOTSOCK) {
+static void
+line_is_written(struct report *r)
+{
+	if (r->refused > 0)
+		log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("lost",
+		    r->refused)), "standard output works again: %llu report(s) "
+		    "were lost", (unsigned long long)r->refused);
+	r->refused = 0;
+}
+
+/* One line, or half a line of before; returns the bytes that are done with. */
+static size_t
+write_line(struct report *r, const char *line, int patience_ms)
+{
+	size_t	n = strcspn(line, "\n") + 1;
+
+	if (line_output_write(&r->out, line, n, patience_ms) == 0)
+		line_is_written(r);
+	else if (errno == EAGAIN)
+		return 0;
+	else
+		line_is_lost(r);
+	return n;
+}
+
+/* Until this time, clock_ms(); at least once. */
+static void
+write_lines(struct report *r, int64_t until)
+{
+	struct buf	*b = &r->waiting;
+	size_t		 at = 0, n;
+	int64_t		 left;
+
+	do {
+		left = later(until - clock_ms(), 0);
+		n = at == b->len ? 0 : write_line(r, b->data + at,
+		    r->form.waits ? -1 : (int)left);
+		at += n;
+	} while (at < b->len && !r->form.silent && (n > 0 || left > 0));
+	if (at > 0)
+		memmove(b->data, b->data + at, b->len - at);
+	buf_chop(b, at);
+}
+
+void
+report_write(struct report *r)
+{
+	if (r->waiting.len > 0)
+		write_lines(r, 0);
+	else
+		(void)line_output_finish(&r->out, 0);
+}
+
+void
+report_free(struct report *r)
+{
+	int64_t	until = clock_ms() + END_MS;
+
+	if (!r->form.silent)
+		write_lines(r, until);
+	(void)line_output_finish(&r->out, (int)later(until - clock_ms(), 0));
+	line_output_forget(&r->out);
+	buf_free(&r->waiting);
+}
+
+static void
+add_line(struct report *r, const struct fleet *f, int64_t backoff_ms)
+{
+	size_t	before = r->waiting.len;
+
+	if (r->form.json)
+		put_json(r, f, backoff_ms);
+	else
+		put_text(r, f, backoff_ms);
+	if (before > 0 && r->waiting.len > WAITING_MAX) {
+		buf_chop(&r->waiting, r->waiting.len - before);
 		r->lost++;
-		return;
 	}
-	/* --once: no socket, and no other process writes to this output. */
-	for (; left > 0; p += n, left -= (size_t)n)
-		if ((n = write(r->form.fd, p, left)) < 0)
-			return;
 }
 
 static void
@@ -175,12 +252,8 @@ report_tick(struct report *r, struct fleet *f, const struct tick_result *t,
 	if (now - r->since < r->form.interval_ms)
 		return;
 	if (!r->form.silent) {
-		buf_clear(&r->line);
-		if (r->form.json)
-			put_json(r, f, backoff_ms);
-		else
-			put_text(r, f, backoff_ms);
-		send_line(r);
+		add_line(r, f, backoff_ms);
+		report_write(r);
 	}
 	fleet_clear_report(f);
 	reset_totals(r, now);

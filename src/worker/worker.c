@@ -220,6 +220,7 @@ wait_for_work(struct worker *w)
 	int64_t		ms;
 
 	scoreboard_alive(w->line, clock_ms());
+	report_write(&w->report);
 	gather_measure(&w->gather, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();

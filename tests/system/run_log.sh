@@ -60,18 +60,6 @@ within 20 'reload: its line has fields' has_line "$LOG" \
 is "$(wc -l < "$old")" 1 'a new log.target: nothing more in the old file'
 stop_master "$MASTER"
 
-# The log of the printer, which has no line on the scoreboard, is rotated, too.
-log_conf error text
-REPORT=--json start_master
-printer() { pgrep -P "$MASTER" -f 'outbox-master: printer'; }
-# Above its standard error, which is this file in a test, too.
-logs_to() { readlink "/proc/$(printer)/fd/"{[3-9],[1-9][0-9]*} | grep -Fxq "$1"; }
-within 10 'the printer: its log' logs_to "$LOG"
-rotate
-within 5 'the printer: after a rotation its log is the new file' logs_to "$LOG"
-check 'the printer: the old file is closed' not logs_to "$LOG.1"
-stop_master "$MASTER"
-
 # Fields of JSON; the payload of a message that fails is in no line.
 log_conf debug json
 start_fleet
@@ -193,26 +181,34 @@ LOG=$DIR/full
 MASTER=$!
 MASTERS+=("$MASTER")
 within 10 'reports to a full disk: that is logged' has_line "$LOG" \
-    'error printer.*reports are lost: .*No space left'
+    'error worker.*reports are lost: .*No space left'
 wait_for 20 all_owned
 call_enqueue "'full', NULL, 'good', 1, NULL, NULL, 'x'"
 drains 10 'reports to a full disk: messages are sent'
 stop_master "$MASTER"
 is "$(count 'reports are lost')" 1 'reports to a full disk: one line'
 
-# The reader of the log sleeps: the relay goes on.
-mkfifo "$DIR/fifo"
-exec 7<> "$DIR/fifo"
+# The readers of the log and of the reports sleep: the relay goes on.
+mkfifo "$DIR/fifo" "$DIR/reports"
+exec 7<> "$DIR/fifo" 8<> "$DIR/reports"
 WORKERS=1 LEVEL=debug write_conf
 head -c 65400 /dev/zero | tr '\0' '\n' >&7
 LOG=$DIR/fifo
-start_master --interval-ms 1 7<&-
+"$OUTBOX_MASTER" -c "$CONF" --json --interval-ms 1 > "$DIR/reports" \
+    2>> "$LOG" < /dev/null 7<&- 8<&- &
+MASTER=$!
+MASTERS+=("$MASTER")
 for i in {1..40}; do
 	call_enqueue "'pipe$i', NULL, 'good', 1, NULL, NULL, 'x'"
 done
-drains 30 'the reader of the log sleeps: messages are sent'
+drains 30 'the readers of log and reports sleep: messages are sent'
 kill -USR1 "$MASTER"
 stop_master "$MASTER"
-is $? 0 'the reader of the log sleeps: the master stops with status 0'
+is $? 0 'the readers sleep: the master stops with status 0'
+timeout 1 cat <&8 > "$DIR/reported"
+jq -c '[.ticks, .lines_lost]' < "$DIR/reported" > "$DIR/parsed"
+is "$? $(($(wc -l < "$DIR/parsed") > 50))" '0 1' \
+    'the readers sleep: the reports that they find are whole'
+exec 8>&-
 exec 7>&-
 done_testing

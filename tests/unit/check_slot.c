@@ -91,11 +91,13 @@ START_TEST(pool_of_suspects)
 }
 END_TEST
 
-START_TEST(no_board_no_suspect)
+/* It sends nothing. */
+START_TEST(a_helper_has_no_suspect)
 {
-	struct slot	s;
+	struct scoreboard_line	line = { .handling = 7 };
+	struct slot		s;
 
-	slot_init(&s, 0, "printer", NULL);
+	slot_init(&s, 0, "janitor", &line);
 	slot_started(&s, 1, 1, 1000);
 	slot_exited(&s, SIGSEGV, 1500);
 }
@@ -139,6 +141,6 @@ main(void)
 	tcase_add_loop_test(tc, after_a_death_it_is_not_trusted, 0,
 	    NROWS(ends));
 	tcase_add_test(tc, pool_of_suspects);
-	tcase_add_test(tc, no_board_no_suspect);
+	tcase_add_test(tc, a_helper_has_no_suspect);
 	return run_suite(s);
 }

@@ -224,18 +224,6 @@ START_TEST(sooner_of_two_deadlines_counts)
 }
 END_TEST
 
-/* A child without a line on the scoreboard has nowhere to show its life. */
-START_TEST(child_without_a_line_does_not_hang)
-{
-	slot_init(&slot, 0, "printer", NULL);
-	start_child(1000);
-	ck_assert_int_eq(slot_deadline(&slot, 1), NEVER);
-	slot_check(&slot, 1, 1000000);
-	no_signal();
-	ck_assert(!slot_is_ready(&slot));
-}
-END_TEST
-
 /* The master asks and checks in every round; the end may take a while. */
 START_TEST(kill_is_told_once)
 {
@@ -503,7 +491,6 @@ add_slots(Suite *s)
 	tcase_add_test(tc, killed_at_its_deadline);
 	tcase_add_test(tc, killed_when_it_hangs);
 	tcase_add_test(tc, sooner_of_two_deadlines_counts);
-	tcase_add_test(tc, child_without_a_line_does_not_hang);
 	tcase_add_test(tc, kill_is_told_once);
 	tcase_add_test(tc, empty_slot_is_due);
 	tcase_add_test(tc, fork_that_fails_is_a_death);
