@@ -1,10 +1,9 @@
 /*
  * view.h - outboxctl top on the terminal where the daemon was started
  *
- * A process between the daemon and the terminal, the keeper, runs the view.  It
- * takes the lines that the daemon would write there, shows the view those of
- * the log, and prints them when the view has ended, and all later ones at once.
- * Nothing that happens to view or keeper is noticed by the daemon but as an
+ * It reads the lines that the daemon would write there from two pipes, shows
+ * those of the log, and prints them when its picture has ended, and all later
+ * ones at once.  Nothing that happens to it is noticed by the daemon but as an
  * output that takes no lines.
  */
 #ifndef OUTBOX_VIEW_H
@@ -17,8 +16,7 @@
 #include "util/err.h"
 
 struct view {
-	pid_t	keeper;
-	int	life;		/* to the keeper; it ends with it */
+	pid_t	pid;
 	int	reports;	/* for the lines of standard output */
 };
 
@@ -33,7 +31,10 @@ bool	view_is_possible(void);
 int	view_begin(struct view *, const char *conf_path, int64_t window_ms,
 	    struct err *);
 
-/* The daemon has stopped: wait until the keeper has printed all, or kill it. */
+/*
+ * The daemon has stopped, and has no child left: wait until the view has
+ * printed all, or kill it.
+ */
 void	view_end(struct view *);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "monitor/agent.h"
+#include "ipc/agent.h"
 #include "monitor/shared_text.h"
 
 #define QUESTION_FRESH_MS	1000	/* an answer is as good as new */

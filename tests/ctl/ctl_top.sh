@@ -13,10 +13,10 @@ run_top() {
 	    wait_for 10 not sees 'asking'
 }
 
-# top_pids: the processes of it: the guard, the one that draws, the feed
-top_pids() { pgrep -f "^$OUTBOXCTL -c $CONF top" | sort -n; }
-nth_pid() { top_pids | sed -n "$1p"; }
-none_left() { [ -z "$(top_pids)" ]; }
+# Its process, and the one that it asks.
+top_pid() { pgrep -f "^$OUTBOXCTL -c $CONF top"; }
+serve_pid() { pgrep -P "$(top_pid)"; }
+other_is_asked() { [[ $(serve_pid) =~ ^[0-9]+$ ]] && [ "$(serve_pid)" != "$asked" ]; }
 
 start_servers
 WORKERS=2 GATHER=true write_conf
@@ -113,24 +113,25 @@ left 'Ctrl-C'
 
 for signal in TERM HUP; do
 	run_top 80 24
-	kill "-$signal" "$(nth_pid 1)"
+	kill "-$signal" "$(top_pid)"
 	left "SIG$signal"
 done
 
+# It may leave the terminal as it is then, but no process.
 run_top 80 24
-kill -KILL "$(nth_pid 2)"
-left 'kill -9 of the process that draws' 1
-check 'kill -9 of it: no process is left' wait_for 3 none_left
+asked=$(serve_pid)
+kill -KILL "$(top_pid)"
+check 'kill -9: no process is left' wait_for 5 is_gone "$asked"
 
 run_top 80 24
-kill -SEGV "$(nth_pid 2)"
-left 'a crash' 1
-
-run_top 80 24
-kill -KILL "$(nth_pid 1)"
-check 'kill -9 of the guard: no process is left' wait_for 5 none_left
-# The shell has printed the status before the picture was gone.
-left 'kill -9 of the process that guards' ''
+asked=$(serve_pid)
+kill -KILL "$asked"
+check 'kill -9 of the process that it asks: another one is asked' \
+    wait_for 5 other_is_asked
+wait_for 5 not sees 'data of'
+ok $? 'kill -9 of the process that it asks: it goes on'
+press q
+left 'q after another process was asked'
 
 run_top 80 24
 press C-z

@@ -22,10 +22,8 @@ on_terminal() {
 	daemon "$@"
 }
 
-# The processes between daemon and picture.
-keeper() { pgrep -P "$MASTER" -f 'outbox-master: view'; }
-guard() { pgrep -P "$(keeper)"; }
-drawer() { pgrep -P "$(guard)"; }
+# The process of the picture.
+view() { pgrep -P "$MASTER" -f "outboxctl -c $CONF top"; }
 
 # relays NAME: 100 events are sent
 relays() {
@@ -58,10 +56,16 @@ check 'q: the log that was hidden is printed' \
     eval 'tm capture-pane -p -S - -t w | grep -q "started with 2 workers"'
 check 'q: the daemon goes on' kill -0 "$MASTER"
 relays 'after q'
-stopped 'Ctrl-C after q'
+stopped 'Ctrl-C after q, with windows'
 
 on_terminal 100 30
 shown 10 'again: the view' '1 Summary .*4 Workers'
+press q
+shown 5 'q: reports from then on' 'claimed=[0-9]'
+stopped 'Ctrl-C after q'
+
+on_terminal 100 30
+shown 10 'once more: the view' '1 Summary .*4 Workers'
 stopped 'Ctrl-C in the view'
 check 'Ctrl-C in the view: the whole log is printed' \
     eval 'tm capture-pane -p -S - -t w | grep -q "started with 2 workers"'
@@ -71,34 +75,32 @@ check 'Ctrl-C in the view: up to its last line' \
 #
 # A view that dies, or hangs.
 #
-for process in drawer guard; do
-	on_terminal 100 30
-	shown 10 "$process: the view" '1 Summary .*4 Workers'
-	kill -KILL "$($process)"
-	shown 10 "kill -9 of the $process: lines" 'claimed=[0-9]'
-	relays "kill -9 of the $process"
-	stopped "kill -9 of the $process"
-done
+on_terminal 100 30
+shown 10 'kill -9: the view' '1 Summary .*4 Workers'
+kill -KILL "$(view)"
+relays 'kill -9 of the view'
+press C-c
+check 'kill -9 of the view: Ctrl-C ends the daemon' \
+    wait_for 10 is_gone "$MASTER"
 
 on_terminal 100 30
-shown 10 'keeper: the view' '1 Summary .*4 Workers'
-kill -KILL "$(keeper)"
-check 'kill -9 of the keeper: the view ends' wait_for 5 not pgrep -f \
-    "outboxctl -c $CONF top"
-relays 'kill -9 of the keeper'
-stopped 'kill -9 of the keeper'
+shown 10 'SIGSTOP: the view' '1 Summary .*4 Workers'
+kill -STOP "$(view)"
+relays 'SIGSTOP of the view'
+kill -TERM "$MASTER"
+check 'SIGSTOP of the view: the daemon can be stopped' \
+    wait_for 20 is_gone "$MASTER"
+left 'SIGSTOP of the view'
 
-for process in drawer keeper; do
-	on_terminal 100 30
-	shown 10 "$process: the view" '1 Summary .*4 Workers'
-	pid=$($process)
-	kill -STOP "$pid"
-	relays "SIGSTOP of the $process"
-	kill -TERM "$MASTER"
-	check "SIGSTOP of the $process: the daemon can be stopped" \
-	    wait_for 20 is_gone "$MASTER"
-	left "SIGSTOP of the $process"
-done
+# The daemon dies: its terminal is not left to the view.
+on_terminal 100 30
+shown 10 'kill -9 of the daemon: the view' '1 Summary .*4 Workers'
+pid=$(view)
+kill -KILL "$MASTER"
+check 'kill -9 of the daemon: no view is left' wait_for 5 is_gone "$pid"
+# The shell has printed the status before the picture was gone.
+left 'kill -9 of the daemon' ''
+rm "$DIR/run/outbox.pid"
 
 # Its terminal is gone: SIGHUP is a reload, as without a view.
 on_terminal 100 30
@@ -116,20 +118,20 @@ check 'no terminal: it can be stopped' wait_for 20 is_gone "$MASTER"
 #
 on_terminal 100 30 --no-view
 shown 10 '--no-view: lines' 'claimed=[0-9]'
-is "$(keeper)" '' '--no-view: no view'
+is "$(view)" '' '--no-view: no view'
 stopped '--no-view'
 
 on_terminal 100 30 --json
 shown 10 '--json: lines' '"claimed":'
-is "$(keeper)" '' '--json: no view'
+is "$(view)" '' '--json: no view'
 stopped '--json'
 
 on_terminal 100 30 --silent
-is "$(keeper)" '' '--silent: no view'
+is "$(view)" '' '--silent: no view'
 stopped '--silent'
 
 on_terminal 100 30 '| cat'
-is "$(keeper)" '' 'standard output is a pipe: no view'
+is "$(view)" '' 'standard output is a pipe: no view'
 stopped 'standard output is a pipe' ''
 
 window 100 30 TERM=nonsense

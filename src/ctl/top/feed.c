@@ -2,145 +2,120 @@
 
 #include "ctl/top/feed.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "ctl/state/state.h"
 #include "util/clock.h"
-#include "util/sig.h"
 
-#define AGAIN_MS	1000	/* until a new one is started */
+#define AGAIN_MS	1000	/* after a failure */
+#define PATIENCE_MS	60000	/* servers may be slow to be found away */
 
-/* The process itself */
+static const struct {
+	const char	*name, *words;
+} questions[] = {
+	{ "status", "[\"status\"]" },
+	{ "workers", "[\"workers\"]" },
+	{ "partitions", "[\"partitions\",\"list\"]" },
+};
 
-/* Of a database that fails between two questions nothing is shown. */
-static void
-put_lists(struct ctl *c, json_t *round)
+#define NQUESTIONS	(sizeof(questions) / sizeof(questions[0]))
+
+void
+feed_begin(struct feed *f, struct ctl *c, int64_t pause_ms)
 {
-	struct err	 e;
-	json_t		*orphans, *workers, *partitions, *w;
-	size_t		 i;
-
-	if ((workers = state_workers(c, &e)) == NULL)
-		return;
-	orphans = state_orphans(c);
-	json_array_foreach(workers, i, w)
-		json_object_set_new(w, "gone",
-		    json_boolean(state_is_gone(w, orphans)));
-	json_decref(orphans);
-	json_object_set_new(round, "workers", workers);
-	if ((partitions = state_partitions(c, STATE_EXACT, &e)) != NULL)
-		json_object_set_new(round, "partitions", partitions);
-}
-
-static json_t *
-round_of(struct ctl *c, struct rounds *r)
-{
-	json_t	*status = rounds_next(c, r), *round;
-
-	round = json_pack("{s:O, s:o, s:I}", "status", status,
-	    "totals", state_totals(c),
-	    "lease_ms", (json_int_t)c->conf->worker.lease_ttl);
-	if (json_is_null(json_object_get(status, "database")))
-		put_lists(c, round);
-	json_decref(status);
-	return round;
-}
-
-static void
-run_rounds(struct ctl *c, int64_t pause_ms)
-{
-	struct rounds	 r;
-	json_t		*round;
-	bool		 written = true;
-
-	rounds_begin(c, &r);
-	while (written && !sig_took(&got_term)) {
-		round = round_of(c, &r);
-		written = json_dumpf(round, stdout, JSON_COMPACT) == 0 &&
-		    putchar('\n') != EOF && fflush(stdout) == 0;
-		json_decref(round);
-		sig_wait(NULL, 0, pause_ms);
-	}
-	rounds_end(c, &r);
-}
-
-/* The terminal's signals are for the process that draws. */
-static void
-become_feed(const struct feed *f, int to, pid_t parent)
-{
-	int	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGTSTP, SIG_IGN);
-	if (getppid() != parent || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(to, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0)
-		_exit(1);
-	run_rounds(f->ctl, f->pause_ms);
-	_exit(0);
-}
-
-/* The process that draws */
-
-static void
-start(struct feed *f)
-{
-	int	fds[2];
-	pid_t	parent = getpid();
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return;
-	f->pid = fork();
-	if (f->pid == 0)
-		become_feed(f, fds[1], parent);
-	close(fds[1]);
-	if (f->pid < 0) {
-		f->pid = 0;
-		close(fds[0]);
-		return;
-	}
-	f->lines.fd = fds[0];
-	fcntl(f->lines.fd, F_SETFL, O_NONBLOCK);
+	*f = (struct feed){ .ctl = c, .pause_ms = pause_ms,
+	    .agent = { .program = "/proc/self/exe", .conf_path = c->path,
+	    .patience_ms = PATIENCE_MS, .in = -1, .out = -1, .errors = -1 } };
 }
 
 void
 feed_end(struct feed *f)
 {
-	if (f->pid == 0)
-		return;
-	kill(f->pid, SIGKILL);
-	while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
+	agent_stop(&f->agent);
+	json_decref(f->round);
+}
+
+static void
+ask(struct feed *f, int64_t now, struct err *e)
+{
+	if (f->round == NULL)
+		f->round = json_object();
+	if (agent_send(&f->agent, questions[f->asked].words, now, e) == 0)
+		f->asked++;
+	else
+		f->ask_at = now + AGAIN_MS;
+}
+
+static void
+take_answer(struct feed *f, struct err *e)
+{
+	struct buf	*b = &f->agent.answer;
+	json_t		*answer = json_loadb(b->data, b->len, JSON_ALLOW_NUL,
+			    NULL);
+	json_t		*result = json_object_get(answer, "result");
+
+	if (f->asked == 1 && json_object_get(result, "problems") == NULL)
+		err_set(e, "%s", json_is_string(json_object_get(result,
+		    "error")) ? member_text(result, "error") :
+		    "no answer to status");
+	/* Of a database that fails between two questions nothing is shown. */
+	else if (f->asked == 1 || json_is_array(result))
+		json_object_set(f->round, questions[f->asked - 1].name, result);
+	json_decref(answer);
+	buf_clear(b);
+}
+
+static bool
+is_over(const struct feed *f)
+{
+	const json_t	*status = json_object_get(f->round, "status");
+
+	return f->asked == NQUESTIONS || json_object_size(f->round) < f->asked ||
+	    !json_is_null(json_object_get(status, "database"));
+}
+
+static json_t *
+end_round(struct feed *f, int64_t now)
+{
+	struct ctl	*c = f->ctl;
+	json_t		*round = f->round, *orphans = state_orphans(c), *w;
+	size_t		 i;
+
+	/* It may have been mended. */
+	if (c->bad_file.text[0] != '\0')
+		(void)ctl_load(c);
+	json_array_foreach(json_object_get(round, "workers"), i, w)
+		json_object_set_new(w, "gone",
+		    json_boolean(state_is_gone(w, orphans)));
+	json_decref(orphans);
+	json_object_set_new(round, "totals", state_totals(c));
+	json_object_set_new(round, "lease_ms",
+	    json_integer(c->conf->worker.lease_ttl));
+	f->round = NULL;
+	f->asked = 0;
+	f->ask_at = now + f->pause_ms;
+	return round;
+}
+
+json_t *
+feed_round(struct feed *f, int64_t now, struct err *e)
+{
+	int	rc = agent_turn(&f->agent, now, e);
+
+	while (waitpid(-1, NULL, WNOHANG) > 0)
 		continue;
-	pipe_lines_end(&f->lines);
-	f->pid = 0;
-}
-
-void
-feed_tend(struct feed *f, int64_t now)
-{
-	if (f->pid == 0 && now >= f->start_at) {
-		f->start_at = now + AGAIN_MS;
-		start(f);
+	if (rc < 0) {
+		json_decref(f->round);
+		f->round = NULL;
+		f->asked = 0;
+		f->ask_at = now + AGAIN_MS;
 	}
-}
-
-char *
-feed_line(struct feed *f, int64_t now)
-{
-	bool	 ended = false;
-	char	*line = f->pid == 0 ? NULL : pipe_lines_next(&f->lines, &ended);
-
-	if (ended) {
-		feed_end(f);
-		f->start_at = now + AGAIN_MS;
+	if (rc > 0) {
+		take_answer(f, e);
+		if (is_over(f))
+			return end_round(f, now);
 	}
-	return line;
+	if (!f->agent.busy && (f->asked > 0 || now >= f->ask_at))
+		ask(f, now, e);
+	return NULL;
 }

@@ -1,46 +1,41 @@
 /*
- * feed.h - the process that asks database and broker, so that the keyboard
- * never waits for them
- *
- * It sends a line for each round: a JSON document, or a text of its standard
- * error.  If it ends, another one takes its place.
+ * feed.h - the state of the fleet again and again, from "outboxctl serve", so
+ * that the keyboard never waits for a server
  */
 #ifndef OUTBOXCTL_FEED_H
 #define OUTBOXCTL_FEED_H
 
 #include <stdint.h>
-#include <sys/types.h>
+
+#include <jansson.h>
 
 #include "ctl/base/ctl.h"
-#include "ctl/top/pipe_lines.h"
+#include "ipc/agent.h"
 
-/* A zeroed one with ctl and pause_ms is not started. */
 struct feed {
 	struct ctl	*ctl;
 	int64_t		 pause_ms;	/* between two rounds */
-	pid_t		 pid;		/* 0: none runs */
-	struct pipe_lines	 lines;		/* that it writes */
-	int64_t		 start_at;	/* the next one, clock_ms() */
+	struct agent	 agent;
+	int64_t		 ask_at;	/* the next round, clock_ms() */
+	unsigned	 asked;		/* questions of this one */
+	json_t		*round;		/* their answers */
 };
 
-/* Start it if it is time to; call it each second. */
-void	feed_tend(struct feed *, int64_t now);
-
-/* The next whole line, without its newline, or NULL.  Does not block. */
-char	*feed_line(struct feed *, int64_t now);
-
-/* Kill it. */
+void	feed_begin(struct feed *, struct ctl *, int64_t pause_ms);
 void	feed_end(struct feed *);
 
 /*
- * A document:
+ * Go on, without blocking: call it when agent.out is ready, and each second.
+ * Returns a document if a round is complete, for the caller to free; else NULL.
+ * If outboxctl has failed, *e has a text; it is started again.  The document:
  *
  *	status		as state_overview
- *	workers, partitions	as state_workers, state_partitions; missing if
- *			the database does not answer.  A worker has "gone" if
- *			it died with the daemon of this host
+ *	workers, partitions	as the commands workers and partitions list;
+ *			missing if the database does not answer.  A worker has
+ *			"gone" if it died with the daemon of this host
  *	totals		as state_totals
  *	lease_ms	worker.lease_ttl
  */
+json_t	*feed_round(struct feed *, int64_t now, struct err *e);
 
 #endif

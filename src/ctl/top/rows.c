@@ -57,23 +57,6 @@ find(const json_t *list, const char *id)
 	return NULL;
 }
 
-/* Leases that it holds now. */
-static int
-count_held(const json_t *partitions, const char *id)
-{
-	const char	*owner;
-	json_t		*p;
-	size_t		 i;
-	int		 n = 0;
-
-	json_array_foreach(partitions, i, p) {
-		owner = member_text(p, "owner");
-		n += owner != NULL && strcmp(owner, id) == 0 &&
-		    strcmp(member_text(p, "state"), "owned") == 0;
-	}
-	return n;
-}
-
 /* Does a problem call it silent?  status says so, too. */
 static bool
 is_silent(const json_t *status, const char *id)
@@ -157,8 +140,7 @@ worker_row(const json_t *round, json_t *w, const json_t *before)
 	json_object_set_new(row, "beat_ms", beat_of(w, round));
 	json_object_set_new(row, "since_ms", json_integer(moment_age_ms(
 	    member_text(w, "started_at"))));
-	json_object_set_new(row, "partitions", json_integer(count_held(
-	    json_object_get(round, "partitions"), id)));
+	json_object_set(row, "partitions", json_object_get(w, "partitions"));
 	json_object_set_new(row, "rate", rate_of(line, host, before));
 	if (line != NULL)
 		json_object_set(row, "ticks", json_object_get(line, "ticks"));

@@ -2,16 +2,13 @@
 
 #include "ctl/top/terminal.h"
 
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <curses.h>
@@ -19,41 +16,7 @@
 
 #define ESCAPE_MS	25	/* what follows it is of the same key */
 
-static struct termios	saved;
-static bool		utf8, colour;
-
-int
-terminal_save(struct err *e)
-{
-	int	known;
-
-	if (tcgetattr(STDIN_FILENO, &saved) < 0)
-		return err_set(e, "standard input: %s", strerror(errno));
-	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
-		return err_set(e, "TERM=%s: no such terminal is known",
-		    getenv("TERM") == NULL ? "" : getenv("TERM"));
-	return 0;
-}
-
-static void
-send_mode(const char *mode)
-{
-	/* -1: a capability that the entry takes back. */
-	if (mode != NULL && (intptr_t)mode != -1)
-		(void)putp(mode);
-}
-
-void
-terminal_repair(void)
-{
-	send_mode(exit_attribute_mode);
-	send_mode(orig_pair);
-	send_mode(exit_ca_mode);
-	send_mode(keypad_local);
-	send_mode(cursor_normal);
-	(void)fflush(stdout);
-	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
-}
+static bool	utf8, colour;
 
 static bool
 wants_colour(void)
@@ -78,6 +41,11 @@ begin_colour(void)
 int
 terminal_begin(struct err *e)
 {
+	int	known;
+
+	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
+		return err_set(e, "TERM=%s: no such terminal is known",
+		    getenv("TERM") == NULL ? "" : getenv("TERM"));
 	if (setlocale(LC_CTYPE, "") == NULL)
 		setlocale(LC_CTYPE, "C");
 	utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

@@ -19,15 +19,7 @@ enum terminal_key {
 	KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_GO_HOME, KEY_GO_END
 };
 
-/*
- * For the process that waits for the one that draws: note how the terminal is
- * now, and put it back in that state, whatever the other left behind.  -1: its
- * type is not known, see err.
- */
-int	terminal_save(struct err *);
-void	terminal_repair(void);
-
-/* Begin and end drawing.  -1: the terminal cannot do that, see err. */
+/* Begin and end drawing.  -1: it is not known, or cannot do that, see err. */
 int	terminal_begin(struct err *);
 void	terminal_end(void);
 

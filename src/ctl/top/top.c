@@ -11,7 +11,7 @@
 #include "ctl/base/ctl.h"
 #include "ctl/top/draw.h"
 #include "ctl/top/feed.h"
-#include "ctl/top/guard.h"
+#include "ctl/top/master_lines.h"
 #include "ctl/top/terminal.h"
 #include "util/clock.h"
 #include "util/sig.h"
@@ -21,7 +21,7 @@
 
 struct view {
 	struct feed	feed;
-	struct pipe_lines	log;	/* of the daemon that shows us */
+	struct master_lines	lines;
 	struct model	model;
 	struct ui	ui;
 	struct canvas	canvas;
@@ -74,20 +74,15 @@ follow_signals(void)
 static void
 take_rounds(struct view *v, int64_t now)
 {
-	char	*line;
-	json_t	*round;
+	struct err	 e = { "" };
+	json_t		*round = feed_round(&v->feed, now, &e);
 
-	feed_tend(&v->feed, now);
-	while ((line = feed_line(&v->feed, now)) != NULL) {
-		round = json_loads(line, 0, NULL);
-		if (round == NULL)
-			model_note(&v->model, "outboxctl", line);
-		else if (v->ui.paused)
-			json_decref(round);
-		else
-			model_take(&v->model, round, now);
-		free(line);
-	}
+	if (e.text[0] != '\0')
+		model_note(&v->model, "outboxctl", e.text);
+	if (round != NULL && !v->ui.paused)
+		model_take(&v->model, round, now);
+	else
+		json_decref(round);
 	if (!v->ui.paused)
 		model_tick(&v->model, now);
 }
@@ -95,27 +90,12 @@ take_rounds(struct view *v, int64_t now)
 static void
 take_log(struct view *v)
 {
-	bool	 ended;
 	char	*line;
 
-	while ((line = pipe_lines_next(&v->log, &ended)) != NULL) {
+	while ((line = master_lines_next(&v->lines)) != NULL) {
 		model_log(&v->model, line);
 		free(line);
 	}
-}
-
-/* The lines that outbox-master would print here; -1: it did not start us. */
-static int
-log_of_daemon(void)
-{
-	const char	*text = getenv("OUTBOX_TOP_LOG");
-	int		 fd = text == NULL ? 0 : (int)strtonum(text, 3, 1024,
-			    NULL);
-
-	if (fd == 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
-		return -1;
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return fd;
 }
 
 static void
@@ -138,20 +118,32 @@ take_keys(struct view *v)
 		ui_key(&v->ui, key, draw_columns(&v->ui));
 }
 
+/* Until something is to be drawn: that is not for each report. */
+static void
+wait_for_news(struct view *v)
+{
+	struct pollfd	fds[] = { { v->lines.reports, POLLIN, 0 },
+			    { STDIN_FILENO, POLLIN, 0 },
+			    { v->feed.agent.out, POLLIN, 0 },
+			    { v->lines.log, POLLIN, 0 } };
+	int64_t		until = clock_ms() + TICK_MS, left = TICK_MS;
+
+	while (sig_wait(fds, 4, left) == 1 && fds[0].revents != 0 && left > 0) {
+		master_lines_drop_reports(&v->lines);
+		fds[0].fd = v->lines.reports;
+		left = later(until - clock_ms(), 0);
+	}
+}
+
 static void
 look(struct view *v)
 {
-	struct pollfd	fds[3] = { { STDIN_FILENO, POLLIN, 0 } };
-
-	while (!v->ui.quit && !sig_took(&got_term) && !sig_took(&got_hup)) {
+	while (!v->ui.quit && got_term == 0 && got_hup == 0) {
 		take_rounds(v, clock_ms());
 		take_log(v);
 		take_keys(v);
 		show(v, clock_ms());
-		fds[1] = (struct pollfd){ v->feed.pid == 0 ? -1 : v->feed.lines.fd,
-		    POLLIN, 0 };
-		fds[2] = (struct pollfd){ v->log.fd, POLLIN, 0 };
-		sig_wait(fds, 3, TICK_MS);
+		wait_for_news(v);
 		follow_signals();
 	}
 }
@@ -162,40 +154,37 @@ seconds_of(const struct args *a)
 	return a->nrest == 0 ? 1 : strtonum(a->rest[0], 1, SECONDS_MAX, NULL);
 }
 
-/* The second process, see guard.h. */
 static int
-view(struct ctl *c)
+view(struct ctl *c, struct view *v)
 {
-	struct view	v = { .log.fd = log_of_daemon(), .feed = { .ctl = c,
-			    .pause_ms = seconds_of(&c->args) * 1000 },
-			    .model.window.length = c->args.window * 60000 };
 	struct err	e;
 
-	v.model.has_log = v.log.fd >= 0;
+	feed_begin(&v->feed, c, seconds_of(&c->args) * 1000);
 	/* The first round is under way while the picture is made. */
-	take_rounds(&v, clock_ms());
+	take_rounds(v, clock_ms());
 	take_signals();
 	if (terminal_begin(&e) < 0) {
-		feed_end(&v.feed);
+		feed_end(&v->feed);
 		return ctl_refuse("use outboxctl status --watch", "%s",
 		    e.text);
 	}
-	ui_begin(&v.ui);
-	look(&v);
-	feed_end(&v.feed);
+	ui_begin(&v->ui);
+	look(v);
+	feed_end(&v->feed);
 	signal(SIGTTOU, SIG_IGN);
 	terminal_end();
-	ui_end(&v.ui);
-	model_free(&v.model);
-	canvas_free(&v.canvas);
-	pipe_lines_end(&v.log);
+	ui_end(&v->ui);
+	model_free(&v->model);
+	canvas_free(&v->canvas);
 	return CTL_DONE;
 }
 
 int
 top_show(struct ctl *c)
 {
-	struct err	e;
+	struct view	v = { 0 };
+	bool		shown;
+	int		status;
 
 	if (seconds_of(&c->args) == 0)
 		return ctl_misuse("%s: SECONDS are from 1 to %d",
@@ -204,9 +193,14 @@ top_show(struct ctl *c)
 		return ctl_refuse("use outboxctl status --watch",
 		    c->args.json ? "top shows a picture, not JSON" :
 		    "top needs a terminal");
+	shown = master_lines_take(&v.lines);
+	v.model.has_log = v.lines.log >= 0;
+	v.model.window.length = c->args.window * 60000;
 	sig_init();
-	if (terminal_save(&e) < 0)
-		return ctl_refuse("use outboxctl status --watch", "%s",
-		    e.text);
-	return guard_run(c, view);
+	if (shown)
+		signal(SIGINT, SIG_IGN);
+	status = view(c, &v);
+	if (shown)
+		master_lines_print(&v.lines);
+	return status;
 }

@@ -1,6 +1,6 @@
 /* agent.c - see agent.h */
 
-#include "monitor/agent.h"
+#include "ipc/agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +41,9 @@ become(const struct agent *a, const int fds[3])
 	if (!a->finishes)
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-	    setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0 &&
-	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0 &&
+	    (a->pidfile == NULL ||
+	    (setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0 &&
+	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0)) &&
 	    (variables = environment_hand_over(&fd)) != NULL &&
 	    environment_keep(fd) == 0)
 		execle(a->program, "outboxctl", "-c", a->conf_path, "--json",

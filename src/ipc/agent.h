@@ -3,8 +3,8 @@
  *
  * It is started at the first command and has one at a time.  No call blocks.
  */
-#ifndef OUTBOX_MONITOR_AGENT_H
-#define OUTBOX_MONITOR_AGENT_H
+#ifndef OUTBOX_AGENT_H
+#define OUTBOX_AGENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,8 @@
 #define AGENT_IDLE_MS		60000	/* without a command it is let go */
 
 struct agent {
-	const char	*program, *conf_path, *pidfile;
+	const char	*program, *conf_path;
+	const char	*pidfile;	/* of the monitor that asks; or NULL */
 	bool		 finishes;	/* what it has begun, if we die */
 	int64_t		 patience_ms;	/* for one command */
 
