@@ -6,7 +6,6 @@
 
 #include "util/clock.h"
 #include "ctl/base/ctl.h"
-#include "ctl/base/document.h"
 
 #define TRIES		6	/* of a transaction with lock conflicts */
 #define FIND_OUT_MS	10000	/* wait for the server to return */
@@ -86,12 +85,9 @@ ctl_transaction(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
 	uint64_t	audit = c->audit, audited = c->audited;
 	enum fate	fate;
 
-	document_changed(0);
 	for (int i = 1;; i++) {
-		if ((fate = try_once(c, fn, arg, e)) == DONE) {
-			document_changed(c->audited - audited);
+		if ((fate = try_once(c, fn, arg, e)) == DONE)
 			return 0;
-		}
 		c->audit = audit;	/* our row was rolled back, too */
 		c->audited = audited;
 		if (fate != AGAIN || i == TRIES)

@@ -32,15 +32,6 @@ static struct {
 void
 outcome_begin(void)
 {
-	if (outcome.json)
-		return;
-	outcome.json = true;
-	document_begin();
-}
-
-void
-outcome_keep(void)
-{
 	outcome.json = true;
 }
 
@@ -171,8 +162,11 @@ outcome_is_written(void)
 int
 outcome_end(int status)
 {
+	json_t	*last;
+
 	if (outcome.json) {
-		document_print_last(last_document(status), status);
+		if ((last = last_document(status)) != NULL)
+			document_print(last);
 		forget_errors();
 		buf_free(&outcome.errors);
 	}

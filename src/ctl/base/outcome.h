@@ -3,8 +3,8 @@
  *
  * A result is kept until the command ends.  If that fails, an object gets the
  * members "error", "status" and "remedy"; without a result they are the whole
- * object.  So standard output holds one document in every case, also after a
- * signal: see document.h.
+ * object.  So standard output holds one document, unless a signal ends the
+ * process: then its exit status says so.
  */
 #ifndef OUTBOXCTL_OUTCOME_H
 #define OUTBOXCTL_OUTCOME_H
@@ -14,8 +14,8 @@
 #include <jansson.h>
 
 /*
- * Print outcomes as JSON from now on, also that of a signal.  Without this
- * call all others but outcome_put() do nothing.
+ * Outcomes are JSON from now on.  Without this call all others but
+ * outcome_put() do nothing.
  */
 void	outcome_begin(void);
 
@@ -23,14 +23,8 @@ void	outcome_begin(void);
 void	outcome_stream(void);
 
 /*
- * For a process that runs many commands: from now on outcomes are kept as JSON
- * for outcome_take(), and none is printed.
- */
-void	outcome_keep(void);
-
-/*
- * The document of the command that ended, with which the next one begins; the
- * caller frees.  NULL: it has none.
+ * For a process that runs many commands: the document of the one that has
+ * ended, in place of outcome_end(); the caller frees.  NULL: it has none.
  */
 json_t	*outcome_take(int status);
 

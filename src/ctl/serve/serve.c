@@ -175,7 +175,7 @@ serve_run(struct ctl *c)
 
 	if (lines_take(&l, &e) < 0)
 		return ctl_error("%s", e.text);
-	outcome_keep();
+	outcome_begin();
 	while (status == CTL_DONE && lines_next(&l, &line, &len))
 		if (!serve_line(&h, &l, line, len))
 			status = CTL_FAILED;
