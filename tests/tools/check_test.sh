@@ -24,6 +24,7 @@ is "$(sed -n '/^PARTS=/,/^.$/p' "$top/tools/parts.sh" | cut -sd'|' -f3 |
 
 # --- age, in clones of all kinds ------------------------------------------------
 
+unset OUTBOX_CHECKED
 mkdir "$DIR/clone"
 cd "$DIR/clone" || exit 1
 git() { command git -c user.name=t -c user.email=t@example -c gc.auto=0 "$@"; }
@@ -45,6 +46,9 @@ OUT=$(old)
 is $? 1 '51 commits after it passed: an old part is an error'
 like "$OUT" "^units: last passed 51 commits ago, at $first: run tools/check units" \
     'and is named, with its remedy'
+is "$(OUTBOX_CHECKED='short units' old | grep -c '^units\|^short')" 0 \
+    'a part that runs now is not old'
+is "$(OUTBOX_CHECKED='short units' old | grep -c '^ctl')" 1 'the others are'
 sed -i "s/^| units .*/| units | $(git rev-parse --short=12 HEAD) | 2026-01-02 | 9 |/" \
     doc/tested.md
 is "$(old | grep -c '^units')" 0 'a new row that is not committed counts'
