@@ -211,7 +211,7 @@ report_free(struct report *r)
 {
 	int64_t	until = clock_ms() + END_MS;
 
-	if (!r->form.silent)
+	if (!r->form.silent && r->waiting.len > 0)
 		write_lines(r, until);
 	(void)line_output_finish(&r->out, (int)later(until - clock_ms(), 0));
 	line_output_forget(&r->out);
