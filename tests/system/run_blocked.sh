@@ -134,11 +134,15 @@ start_master
 drains 30 'parked rows without a lease row are sent'
 stop_master "$MASTER"
 
-# Parked rows whose record was deleted are sent.
+# Parked rows whose record was deleted: status has what mends them.
 fill "'orphan'" 0 300
 sql "UPDATE outbox SET partition_key = '!4711' WHERE published_at IS NULL"
 start_master
-drains 30 'parked rows without a record are sent'
+strays() { "$OUTBOXCTL" -c "$CONF" --json status | jq -r '.strays.sql // ""'; }
+tells_strays() { [ -n "$(strays)" ]; }
+within 10 'status names parked rows without a record' tells_strays
+sql "$(strays)"
+drains 30 'with the statement of status they are sent'
 check_stream 'the stream is complete and in order' --wait 5
 stops 'the master stops with status 0'
 done_testing
