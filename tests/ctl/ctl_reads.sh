@@ -91,7 +91,7 @@ read_by schema print			# reads no table
 ASKING=$READ
 
 FEW=4000
-bound 7500 status
+bound 11000 status	# two for each label that may have strays beside it
 bound $FEW workers
 bound 7000 partitions list
 bound $FEW messages list
