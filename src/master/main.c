@@ -297,8 +297,12 @@ run_service(const struct options *o, struct conf *conf)
 
 	/* A detached process has no standard output for reports. */
 	a.report.silent = a.report.silent || o->detach;
-	/* Before root is given up: then a pipe of root cannot be opened. */
-	a.report.fd = line_output_own(STDOUT_FILENO);
+	/*
+	 * Before root is given up: then a pipe of root cannot be opened.  A
+	 * detached process must not keep the pipe of who starts it open.
+	 */
+	a.report.fd = o->detach ? STDOUT_FILENO :
+	    line_output_own(STDOUT_FILENO);
 	a.run_prefix = prefix;
 	become_service(o, conf);
 	log_role("master");
