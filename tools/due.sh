@@ -169,9 +169,8 @@ old_rows() {
 	is_clone || { echo '# no clone of the repository'; return 0; }
 	for part in $(names); do
 		# What runs now passes now, or fails by itself; CI runs some always.
-		case " ${OUTBOX_CHECKED:-} ${always[*]} " in
-		*" $part "*) continue ;;
-		esac
+		case " ${OUTBOX_CHECKED:-} " in *" $part "*) continue ;; esac
+		[ "$(field "$part" 3)" != always ] || continue
 		[ -n "$(row "$part" 2)" ] || {
 			echo "$part: no row in doc/tested.md"
 			rc=1
