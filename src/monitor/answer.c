@@ -127,7 +127,7 @@ answer_code(unsigned status)
 
 	strlcpy(code, MHD_get_reason_phrase_for(status), sizeof(code));
 	for (char *p = code; *p != '\0'; p++)
-		*p = *p == ' ' ? '_' : (char)tolower((unsigned char)*p);
+		*p = (char)(*p == ' ' ? '_' : tolower((unsigned char)*p));
 	return json_string(code);
 }
 

@@ -413,7 +413,7 @@ leave_out_others(struct strays *l)
 int
 store_strays(struct store *s, struct strays *l, char **sql, struct err *e)
 {
-	struct counts	c;
+	struct counts	c = { .count = 0 };
 
 	*l = (struct strays){ .n = 0 };
 	*sql = NULL;

@@ -2,6 +2,7 @@
 
 #include "worker/backlog.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,9 +191,12 @@ backlog_learn_missed(struct backlog *b, const struct picks *k,
 
 /* It waits with its lane, as with outbox.scheduled: hold. */
 static void
-note_stays(struct backlog *b, const struct picks *k, const struct waiting *w,
-    const struct err *e)
+note_stays(struct backlog *b, const struct picks *k, const struct missed *m,
+    uint64_t sequence, const struct err *e)
 {
+	const struct waiting	*w = find_waiting(m, sequence);
+
+	assert(w != NULL);	/* learn_waiting() put it into the list */
 	store_say_refused(b->store, w->sequence, "moved out of the way", e);
 	block_missed(b, k, w, true, w->scheduled_ms < REFUSED_MS ?
 	    w->scheduled_ms : REFUSED_MS);
@@ -213,8 +217,7 @@ backlog_move_scheduled(struct backlog *b, const struct picks *k,
 		b->parked.moved = true;
 		if (store_isolate(b->store, &i, store_schedule(b->store, ranges,
 		    nranges, b->scheduled + i.from, i.n, e)))
-			note_stays(b, k, find_waiting(m, b->scheduled[i.from]),
-			    e);
+			note_stays(b, k, m, b->scheduled[i.from], e);
 	}
 	b->nscheduled = 0;
 	if (i.nrefused < STAYING_MAX)

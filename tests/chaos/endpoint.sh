@@ -125,8 +125,8 @@ endpoint_load() {
 # endpoint_rows NAME I: of a slow producer, at its I-th transaction.  What has
 # to be refused for long is in a key of its own, with others around it.
 endpoint_rows() {
-	local how=(bad long gone)
-	how=${how[($2 / 8 + $1) % 3]}
+	local hows=(bad long gone) how
+	how=${hows[($2 / 8 + $1) % 3]}
 	enqueue "slow-$1-$(($2 % 3))" hook.slow "{\"h\": $2}"
 	(($2 % 8)) || {
 		enqueue "sick-$1-$2" hook.event "{\"h\": $2}"

@@ -1021,6 +1021,12 @@ write_table(size_t n, size_t max)
 	return i.rc;
 }
 
+static void
+good_rows(void)
+{
+	memset(&table, 0, sizeof(table));
+}
+
 /* Each set of bad rows in lists of up to ten. */
 START_TEST(refused_rows_are_found)
 {
@@ -1107,6 +1113,7 @@ main(void)
 	tcase_add_loop_test(tc, retry_doubles_up_to_max, 0, NROWS(retries));
 
 	tc = add_case(s, "isolate");
+	tcase_add_checked_fixture(tc, good_rows, NULL);
 	tcase_add_loop_test(tc, refused_rows_are_found, 0, 11);
 	tcase_add_test(tc, one_of_many_takes_few_writes);
 	tcase_add_test(tc, all_of_many_end_at_the_most);
