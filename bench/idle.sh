@@ -23,9 +23,9 @@ idle_figures() {
 }
 
 section_idle() {
-	describe idle workers=4 "partitions=$PARTITIONS" \
+	describe idle workers=1 "partitions=$PARTITIONS" \
 	    "idle_backoff_ms=$IDLE"
-	fleet_as_shipped 4
+	fleet_as_shipped 1
 	idle_figures
 	fleet_stop
 	judge 0

@@ -22,7 +22,6 @@ now_us() { echo $(($(date +%s%N) / 1000)); }
 # default_of KEY: the daemon's own default, in the sample file
 default_of() { sed -n "s/^  $1: *\([^ ]*\).*/\1/p" "$srcdir/etc/outbox.yml"; }
 IDLE=${IDLE:-$(default_of idle_backoff_ms)}
-GATHER=${GATHER:-$(default_of gather)}
 LINGER=${LINGER:-$(default_of linger_ms)}
 WAKE=${WAKE:-binlog: $(default_of binlog)}
 
@@ -99,14 +98,11 @@ monitor() {
 
 # --- the fleet --------------------------------------------------------------
 
-# is_ready WORKERS: each is connected and has its share of leases, or one has
-# gathered all, and the stream audit of the start is done.  The janitor may be
-# connected, too.
+# is_ready WORKERS: each is connected and has its share of leases, and the stream
+# audit of the start is done.  The janitor may be connected, too.
 is_ready() {
-	local owners=$1
-	[ "$GATHER" != true ] || owners=1
 	[ "$(monitor connz num_connections)" -ge "$1" ] && is_sql "
-	    SELECT COUNT(*) = $owners AND MAX(n) - MIN(n) <= 1
+	    SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
 	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
 	    AND (SELECT MAX(servers) > '' FROM outbox_streams)
 	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live

@@ -5,8 +5,8 @@
 # sparse_run YES|NO: with or without the right to follow the binlog
 sparse_run() {
 	local p
-	describe sparse workers=4 "may_follow_binlog=$1" "events=$SPARSE_EVENTS"
-	fleet_as_shipped 4
+	describe sparse workers=1 "may_follow_binlog=$1" "events=$SPARSE_EVENTS"
+	fleet_as_shipped 1
 	idle_figures
 	load $((SPARSE_EVENTS * 3)) --every 3000 --nats "$URL"
 	for p in p50 p90 max; do

@@ -159,7 +159,6 @@ struct conf {
 		int64_t		 batch_size;
 		int64_t		 batch_bytes;
 		int64_t		 claim_ttl;
-		bool		 gather;
 		int64_t		 linger_ms;
 		int64_t		 idle_backoff_ms;
 	} worker;
@@ -257,6 +256,8 @@ struct conf {
 	char			*path;		/* of the file */
 	unsigned		*lines;		/* of the file, as conf_keys();
 						   0: not in it */
+	unsigned		 retired;	/* the file has the i-th key of
+						   conf_retired: a bit each */
 };
 
 struct conf_key {
@@ -329,8 +330,9 @@ int		 conf_check_http_secrets(const struct conf *, struct err *);
 #define CONF_KEY_MIN	32	/* bytes of a signing key */
 
 /*
- * Tell what works today but is not safe, one text for each: secrets that go
- * over the network as they are, keys that can be guessed.  Reads the keys.
+ * Tell what version 1.0 will refuse or what is not safe, one text for each:
+ * retired keys, secrets that go over the network as they are, keys that can be
+ * guessed.  Reads the keys.
  */
 void		 conf_warn(const struct conf *,
 		    void (*tell)(void *, const char *key, const char *text),

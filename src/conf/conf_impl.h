@@ -58,6 +58,12 @@ struct conf_phrase {
 /* conf_names.c */
 /* The key's index, or -1. */
 int		 conf_key_find(const char *name);
+/* A key of former versions: it is read, told by conf_warn(), and does nothing. */
+struct conf_retired {
+	const char	*name;		/* NULL ends the table */
+	const char	*text;		/* what became of it */
+};
+extern const struct conf_retired conf_retired[];
 /* "mysql" and "mysql.tls" are sections; "" is the whole file. */
 bool		 conf_key_is_section(const char *name);
 /*

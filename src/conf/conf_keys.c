@@ -124,7 +124,7 @@ static const struct conf_key header_fields[] = {
 
 static const struct conf_key keys[] = {
 	{ .name = "master.workers", .type = CONF_INT,
-	  .at = AT(master.workers), .dflt = "4",
+	  .at = AT(master.workers), .dflt = "1",
 	  .min = 1, .max = CONF_MAX_WORKERS,
 	  .help = "worker processes to keep running" },
 	{ .name = "master.user", .type = CONF_STRING,
@@ -291,11 +291,8 @@ static const struct conf_key keys[] = {
 	  .at = AT(worker.claim_ttl), .dflt = "30s",
 	  .min = 1 * SECOND, .max = 1 * HOUR,
 	  .help = "time until the claim on a row expires" },
-	{ .name = "worker.gather", .type = CONF_BOOL,
-	  .at = AT(worker.gather), .dflt = "true",
-	  .help = "one worker for the host while there is little to do" },
 	{ .name = "worker.linger_ms", .type = CONF_INT,
-	  .at = AT(worker.linger_ms), .dflt = "5",
+	  .at = AT(worker.linger_ms), .dflt = "20",
 	  .min = 0, .max = 1000,
 	  .help = "how long a row may wait to be sent with others, in ms" },
 	{ .name = "worker.idle_backoff_ms", .type = CONF_INT,

@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct conf_retired conf_retired[] = {
+	{ "worker.gather", "does nothing any more, as each worker always has "
+	    "its share of the partitions" },
+	{ NULL, NULL }
+};
+
 int
 conf_key_find(const char *name)
 {

@@ -1,5 +1,5 @@
 /*
- * conf_warn.c - what works today but is not safe
+ * conf_warn.c - what works today but is not safe, and keys that do nothing
  *
  * What version 1.0 will refuse is told here before: files of today go on
  * working.  A secret that cannot be read is the business of conf_secrets.c.
@@ -173,6 +173,10 @@ conf_warn(const struct conf *c, void (*tell)(void *, const char *,
 {
 	struct warn	w = { c, tell, arg };
 
+	for (unsigned i = 0; conf_retired[i].name != NULL; i++)
+		if ((c->retired & 1U << i) != 0)
+			warn(&w, conf_retired[i].name, "%s: take it out" SOON,
+			    conf_retired[i].text);
 	warn_http(&w);
 	warn_nats(&w);
 }

@@ -413,6 +413,25 @@ walk_section(struct walk *w, const char *name, unsigned line)
 	return not_a_mapping(w, line, name);
 }
 
+/* Read over the value of a key of a former version. */
+static int
+walk_retired(struct walk *w, unsigned i)
+{
+	unsigned	depth = 0;
+
+	w->name = conf_retired[i].name;
+	w->draft->conf->retired |= 1U << i;
+	do {
+		if (next(w) < 0)
+			return -1;
+		if (structure(w) != NULL)
+			depth++;
+		else if (w->event.type != YAML_SCALAR_EVENT)
+			depth--;
+	} while (depth > 0);
+	return 0;
+}
+
 static int
 unknown_key(struct walk *w, const char *section, unsigned line)
 {
@@ -449,6 +468,9 @@ walk_key(struct walk *w, const char *section)
 		return unknown_key(w, section, line);
 	if ((i = conf_key_find(name)) >= 0)
 		return walk_value(w, &conf_keys(&n)[i], line);
+	for (unsigned r = 0; conf_retired[r].name != NULL; r++)
+		if (strcmp(conf_retired[r].name, name) == 0)
+			return walk_retired(w, r);
 	if (*leaf != '\0' && conf_key_is_section(name))
 		return walk_section(w, name, line);
 	return unknown_key(w, section, line);

@@ -15,7 +15,6 @@
 #include "util/display.h"
 #include "util/log.h"
 
-#define SILENT_MS		2000
 
 /* Entries take some microseconds to write, unless their worker has to wait. */
 #define REFUSED_TRIES		50
@@ -168,23 +167,6 @@ scoreboard_alive(struct scoreboard_line *l, int64_t now)
 	l->alive_at = now;
 	log_retry();
 	l->log_lost = log_works() ? 0 : log_lost();
-}
-
-bool
-scoreboard_is_well(const struct scoreboard_line *l, int64_t now)
-{
-	return now - l->alive_at < SILENT_MS;
-}
-
-uint32_t
-scoreboard_rate(const struct scoreboard *s, unsigned n, int64_t now)
-{
-	uint32_t	sum = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		if (scoreboard_is_well(&s->lines[i], now))
-			sum += s->lines[i].rate;
-	return sum;
 }
 
 void

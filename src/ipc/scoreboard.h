@@ -2,10 +2,9 @@
  * scoreboard.h - the scoreboard: what each process of this master is doing
  *
  * A mapped file in the run directory.  Each process writes only its own line,
- * the outages, the suspects and spread_until, and the janitor the backlog; any
- * process reads.
+ * the outages and the suspects, and the janitor the backlog; any process reads.
  * Use it for display, signs of life, and hints to processes of this master: who
- * should serve which share, and who wakes whom.  Never decide about data by it.
+ * wakes whom.  Never decide about data by it.
  *
  * A time with "clock_ms()" is in ms since the boot of the host, and can be
  * compared with clock_ms() of any process there.  Texts are UTF-8; a reader may
@@ -117,9 +116,6 @@ struct scoreboard_line {
 	uint64_t	 skipped;	/* metadata entries left out */
 	uint64_t	 recovered;	/* lost by the stream: send again */
 	uint32_t	 owned, desired, waiting;	/* partitions; lanes */
-	uint32_t	 rate;		/* rows delivered, a second */
-	int64_t		 trusted_from;	/* clock_ms(); its slot's last worker
-					   died: see gather.h */
 	uint32_t	 counts_in;	/* enum scoreboard_counts */
 	uint32_t	 repartition;	/* enum scoreboard_repartition */
 	uint32_t	 strangers;	/* live workers of other programs */
@@ -139,11 +135,6 @@ struct scoreboard_line {
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];
-
-	/* Set by the worker when the database has its id.  Until then it has
-	   the id of the last one of this slot that came so far; or "". */
-	uint32_t	 registered;
-	char		 former_id[IDENT_SIZE];
 	int64_t		 last_error_at;	/* seconds, UTC; 0: none yet */
 	char		 last_error[sizeof(struct err)];
 };
@@ -207,10 +198,6 @@ struct scoreboard {
 	   all workers of this master. */
 	struct predecessor	 predecessors[CONF_MAX_WORKERS]
 				     [SLOT_PREDECESSORS];
-	int64_t			 spread_until;	/* clock_ms(); see gather.h; any
-						   worker writes it, and */
-	uint32_t		 spread_rate;	/* the rows a second that were
-						   too many for one; 0: none */
 	struct backlog_ring	 backlog;	/* written by the janitor */
 
 	/* Since the start of the master: see totals.h. */
@@ -267,15 +254,6 @@ void			 scoreboard_alive(struct scoreboard_line *,
 /* Set the last error and its time. */
 void			 scoreboard_error(struct scoreboard_line *,
 			    const char *text);
-
-/* Has this process given a sign of life in the last two seconds? */
-bool			 scoreboard_is_well(const struct scoreboard_line *,
-			    int64_t now);
-
-/* Rows a second that the workers of the first n slots deliver together, without
-   those that give no sign of life. */
-uint32_t		 scoreboard_rate(const struct scoreboard *,
-			    unsigned n, int64_t now);
 
 /* Set the reason of a state that is no error: a last error without a time. */
 void			 scoreboard_reason(struct scoreboard_line *,

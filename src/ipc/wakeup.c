@@ -17,7 +17,6 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "64 bits are not atomic here");
 
 struct wakeup_pending {
 	_Atomic uint64_t	named[WORDS];	/* not read yet */
-	_Atomic uint64_t	leases;
 };
 
 #define PENDING_SIZE	(CONF_MAX_WORKERS * sizeof(struct wakeup_pending))
@@ -79,13 +78,6 @@ wakeup_notify(const struct wakeup *b, unsigned slot,
 	eventfd_write(b->fds[slot], 1);
 }
 
-void
-wakeup_notify_leases(const struct wakeup *b, unsigned slot)
-{
-	atomic_store(&b->pending[slot].leases, 1);
-	eventfd_write(b->fds[slot], 1);
-}
-
 int
 wakeup_fd(const struct wakeup *b, unsigned slot)
 {
@@ -103,10 +95,4 @@ wakeup_take(const struct wakeup *b, unsigned slot, struct label_set *which)
 	for (size_t i = 0; i < WORDS; i++)
 		which->bits[i] = atomic_exchange(&b->pending[slot].named[i], 0);
 	return true;
-}
-
-bool
-wakeup_take_leases(const struct wakeup *b, unsigned slot)
-{
-	return atomic_exchange(&b->pending[slot].leases, 0) != 0;
 }

@@ -2,9 +2,8 @@
  * wakeup.h - wake-ups between processes: an eventfd for each worker
  *
  * The master creates them before it forks, so every child has all of them.  A
- * wake-up is a hint to scan the partitions it names, or to look for leases.  A
- * lost wake-up adds latency until the worker's next poll; it never loses a
- * message.
+ * wake-up is a hint to scan the partitions it names.  A lost wake-up adds latency
+ * until the worker's next poll; it never loses a message.
  */
 #ifndef OUTBOX_WAKEUP_H
 #define OUTBOX_WAKEUP_H
@@ -30,16 +29,10 @@ void	wakeup_close(struct wakeup *);
 void	wakeup_notify(const struct wakeup *, unsigned slot,
 	    const struct label_set *);
 
-/* Wake it to look for leases, because some were given back. */
-void	wakeup_notify_leases(const struct wakeup *, unsigned slot);
-
 /* The descriptor to poll for input; do not read or close it. */
 int	wakeup_fd(const struct wakeup *, unsigned slot);
 
 /* True if woken since the last call; sets the labels.  Never blocks. */
 bool	wakeup_take(const struct wakeup *, unsigned slot, struct label_set *);
-
-/* After wakeup_take(): is it to look for leases? */
-bool	wakeup_take_leases(const struct wakeup *, unsigned slot);
 
 #endif

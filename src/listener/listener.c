@@ -60,6 +60,8 @@ struct listener {
 	bool				 owes_all;
 	uint64_t			 commits;	/* since told_at */
 	int64_t				 told_at;
+	uint64_t			 delivered;	/* by our workers, at */
+	int64_t				 counted_at;	/* clock_ms() */
 	struct err			 refusal;	/* last one logged */
 	struct vanishing_share		 share;
 	bool				 told_vanished;	/* in the log */
@@ -271,11 +273,30 @@ check_for_move(struct listener *d, int64_t now)
 	binlog_failed(d, &e);
 }
 
-/* Once a second; returns whether they were many. */
+/* What the workers of this host delivered in a second, since the last call. */
+static int64_t
+rate(struct listener *d, int64_t now)
+{
+	uint64_t	before = d->delivered;
+	int64_t		ms = now - d->counted_at;
+
+	d->delivered = 0;
+	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
+		d->delivered += d->a->scoreboard->totals[i].published;
+	d->counted_at = now;
+	return (int64_t)(d->delivered - before) * 1000 / later(ms, 1);
+}
+
+/*
+ * Once a second: are commits and deliveries many?  Polls follow each other by
+ * worker.linger_ms; with 0 the wake-up is faster.  With wake.subject workers
+ * rely on wake-ups, and do not poll as often.
+ */
 static bool
 tell_commits(struct listener *d, int64_t now)
 {
-	bool	many;
+	const struct conf	*c = d->a->conf;
+	bool			 many;
 
 	if (d->commits == 0 || now - d->told_at < WAIT_MAX_MS)
 		return false;
@@ -284,28 +305,8 @@ tell_commits(struct listener *d, int64_t now)
 	many = (int64_t)d->commits * 1000 > REST_RATE * (now - d->told_at);
 	d->commits = 0;
 	d->told_at = now;
-	return many;
-}
-
-/* What the workers of this host deliver in a second. */
-static uint32_t
-rate(const struct listener *d)
-{
-	return scoreboard_rate(d->a->scoreboard,
-	    (unsigned)d->a->conf->master.workers, clock_ms());
-}
-
-/*
- * Polls follow each other by worker.linger_ms; with 0 the wake-up is faster.
- * With wake.subject workers rely on wake-ups, and do not poll as often.
- */
-static bool
-may_rest(const struct listener *d)
-{
-	const struct conf	*c = d->a->conf;
-
-	return c->worker.linger_ms > 0 && c->wake.subject[0] == '\0' &&
-	    rate(d) > REST_RATE;
+	return rate(d, now) > REST_RATE && many &&
+	    c->worker.linger_ms > 0 && c->wake.subject[0] == '\0';
 }
 
 /* The state first: who is woken now polls from then on. */
@@ -328,7 +329,7 @@ rest_on(struct listener *d)
 {
 	sig_wait(NULL, 0, WAIT_MAX_MS);
 	listener_sign_of_life(d, clock_ms());
-	d->quiet = rate(d) > RESUME_RATE ? 0 : d->quiet + 1;
+	d->quiet = rate(d, clock_ms()) > RESUME_RATE ? 0 : d->quiet + 1;
 	d->resting = d->quiet < QUIET_SECONDS;
 }
 
@@ -339,7 +340,7 @@ listen(struct listener *d)
 	size_t		 len;
 	struct err	 e;
 	int64_t		 now;
-	bool		 many;
+	bool		 rests;
 
 	if (binlog_next(d->binlog, &event, &len, &e) < 0) {
 		binlog_failed(d, &e);
@@ -365,9 +366,9 @@ listen(struct listener *d)
 	}
 	if (d->owes_all)
 		notify_all(d, now);
-	many = tell_commits(d, now);
+	rests = tell_commits(d, now);
 	check_for_move(d, now);
-	if (d->open && many && may_rest(d))
+	if (d->open && rests)
 		rest(d, now);
 }
 

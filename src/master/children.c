@@ -158,26 +158,13 @@ has_repartition(const struct master *m, enum scoreboard_repartition r)
 	return false;
 }
 
-/* Clear the line of a slot for its next worker, but for what it succeeds. */
-static void
-clear_line(struct scoreboard_line *l)
-{
-	char	former[IDENT_SIZE];
-	int64_t	trusted_from = l->trusted_from;
-
-	memcpy(former, l->registered ? l->id : l->former_id, sizeof(former));
-	memset(l, 0, sizeof(*l));
-	memcpy(l->former_id, former, sizeof(former));
-	l->trusted_from = trusted_from;
-}
-
 static void
 start_worker(struct master *m, struct slot *s)
 {
 	char	host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	clear_line(s->line);
+	memset(s->line, 0, sizeof(*s->line));
 	ident_new(s->id, host, s->index);
 	memcpy(s->line->id, s->id, sizeof(s->id));
 	s->line->started_at = s->line->alive_at = clock_ms();

@@ -16,9 +16,6 @@
 /* Backoff is reset when a child was ready and lived at least this long. */
 #define STEADY_MS	1000
 
-/* As long after a new start it is not trusted with the work of others. */
-#define TRUST_MS	10000
-
 #define START_FLOOR_MS		100
 #define START_CEILING_MS	60000
 
@@ -266,7 +263,4 @@ slot_exited(struct slot *s, int status, int64_t now)
 	s->asked = ASK_NONE;
 	s->kill_at = INT64_MAX;
 	scoreboard_state(s->line, SCOREBOARD_FREE, now);
-	s->line->rate = 0;
-	if (!asked)
-		s->line->trusted_from = s->start_at + TRUST_MS;
 }

@@ -10,8 +10,6 @@
 #include "util/xalloc.h"
 
 #define WISH_MS		2000	/* between two tries of a wish */
-#define LOOK_MS		100	/* between two readings after wake-ups: a lease
-				   that is paused may stay away for days */
 
 /*
  * A mark covers PIPELINE_ROWS rows that are still to come: the next owner
@@ -67,15 +65,6 @@ void
 fleet_reread(struct fleet *f)
 {
 	f->read_at = f->all_at = 0;
-}
-
-void
-fleet_look_for_leases(struct fleet *f)
-{
-	if (f->nowned >= f->ndesired)
-		return;
-	f->all_at = 0;
-	f->read_at = sooner(f->read_at, f->looked_at + LOOK_MS);
 }
 
 int64_t
@@ -214,13 +203,6 @@ fleet_stands_by(const struct fleet *f)
 	return f->nlabels > 0 && f->nowned == 0 && f->ndesired == 0;
 }
 
-/* Has another worker of this master our share? */
-static bool
-is_relieved(const struct fleet *f)
-{
-	return f->for_first > 0 && fleet_stands_by(f);
-}
-
 int
 fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 {
@@ -233,7 +215,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (f->conf->worker.leasing && !is_relieved(f) && renew(f, e) < 0)
+	if (f->conf->worker.leasing && renew(f, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -257,65 +239,25 @@ count_fleet(struct fleet *f, const struct store_view *v)
 			f->strangers += !ident_is_valid(v->ids[i]);
 }
 
-static unsigned
-first_slot(const struct fleet *f, int64_t now)
-{
-	return f->gather == NULL ? 0 : gather_first(f->gather, now);
-}
-
-/* The rank of the worker that has the shares of all; v->nids: none has. */
-static size_t
-first_rank(const struct fleet *f, const struct store_view *v, int64_t now)
-{
-	size_t	i = 0;
-
-	if (first_slot(f, now) == 0)
-		return v->nids;
-	while (i < v->nids && !gather_trusts(f->gather, v->ids[i], now))
-		i++;
-	return i;
-}
-
-/*
- * Which shares are ours, by the rank of the worker whose they are when all are
- * spread.  The caller frees the result.
- */
-static bool *
-choose_shares(const struct fleet *f, const struct store_view *v, int64_t now)
-{
-	bool	*ours = xcalloc(v->nids + 1, sizeof(*ours));
-	size_t	 first = first_rank(f, v, now);
-
-	for (size_t i = 0; i < v->nids; i++) {
-		bool	ones = first < v->nids &&
-			    gather_has(f->gather, v->ids[i]);
-
-		ours[i] = (ones ? first : i) == f->rank;
-	}
-	return ours;
-}
-
 /* Leases to release and leases to take. */
 struct moves {
 	const struct lease	**out, **in;
 	size_t			  nout, nin;
 };
 
+/* The partitions of worker rank of n: every n-th, from its own. */
 static void
-choose_desired(struct fleet *f, const struct store_view *v, int64_t now)
+choose_desired(struct fleet *f, const struct store_view *v)
 {
 	size_t	n, *of = fleet_group(f, v, &n);
-	bool	*ours = choose_shares(f, v, now);
 
 	fleet_free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
 		if (!f->conf->worker.leasing ||
-		    (v->nids > 0 && ours[of[i] % v->nids]))
+		    (v->nids > 0 && of[i] % v->nids == f->rank))
 			fleet_add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);
-	free(ours);
-	f->for_first = first_slot(f, now);
 	f->nlabels = v->nleases;
 	f->counts = v->counts;
 	f->for_rank = f->rank;
@@ -463,7 +405,7 @@ see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 	if (read_again(f, true, false, v, e) < 0)
 		return -1;
 	count_fleet(f, v);
-	choose_desired(f, v, now);
+	choose_desired(f, v);
 	f->all_at = now + FLEET_ALL_MS;
 	return 0;
 }
@@ -568,17 +510,15 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 				    f->nowned <= STORE_RANGES;
 	int			rc;
 
-	f->looked_at = now;
 	if (read_view(f, all, ask, &v, e) < 0)
 		return -1;
 	rc = refresh_view(f, now, &all, ask, &v, e);
 	if (rc == 0 && all) {
 		f->all_at = now + FLEET_ALL_MS;
-		choose_desired(f, &v, now);
+		choose_desired(f, &v);
 	}
 	if (rc == 0) {
-		f->read_at = now + (is_relieved(f) ? FLEET_STANDBY_MS :
-		    FLEET_READ_MS);
+		f->read_at = now + FLEET_READ_MS;
 		rc = adopt_view(f, now, all, ask, &v, e);
 	}
 	if (rc < 0)
@@ -619,11 +559,6 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 		fleet_drop(f);
 		f->read_at = now;
 	}
-	if (first_slot(f, now) != f->for_first)
-		fleet_reread(f);
-	/* Who serves our share may have become silent since the last look. */
-	if (is_relieved(f) && !gather_is_well(f->gather, now))
-		f->read_at = sooner(f->read_at, f->looked_at + FLEET_READ_MS);
 	if (f->mark_now)
 		f->beat_at = now;
 	f->mark_now = false;

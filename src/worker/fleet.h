@@ -4,10 +4,9 @@
  * The first stage of a tick.  A partition is a label, or a class of labels
  * while several partition counts are declared (counts.h).  Worker i of n live
  * workers, sorted by id, should own partitions i, i+n, i+2n of the sorted list.
- * While its master's workers are gathered (gather.h), the first of them has the
- * shares of all of them.  It takes the leases of its share when they are free,
- * renews them, and releases all others at once.  It works on a class only while
- * it has the leases of all its labels.
+ * It takes the leases of its share when they are free, renews them, and releases
+ * all others at once.  It works on a class only while it has the leases of all
+ * its labels.
  */
 #ifndef OUTBOX_FLEET_H
 #define OUTBOX_FLEET_H
@@ -21,7 +20,6 @@
 #include "util/log_throttle.h"
 #include "conf/counts.h"
 #include "store/store.h"
-#include "worker/gather.h"
 
 /*
  * How often a worker reads workers and leases.  If its share of many partitions
@@ -30,7 +28,6 @@
  */
 #define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
-#define FLEET_STANDBY_MS 5000	/* instead, while another serves our share */
 
 /* Do rows of our partitions wait?  Read together with the leases. */
 enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
@@ -65,7 +62,6 @@ struct partitions {
 struct fleet {
 	const struct conf	*conf;
 	struct store		*store;
-	const struct gather	*gather;	/* set by the owner; or NULL */
 
 	struct partitions	  parts;
 	unsigned		  nborn;
@@ -108,11 +104,9 @@ struct fleet {
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  read_at;	/* next reading of leases */
 	int64_t			  all_at;	/* next reading of all leases */
-	int64_t			  looked_at;	/* last reading */
 	size_t			  nlabels;	/* of all leases */
 	size_t			  for_rank;	/* of which desired was made */
 	size_t			  for_active;
-	unsigned		  for_first;	/* see gather_first() */
 	int64_t			  due_at;	/* next search for scheduled
 						   rows that are due */
 	int64_t			  due_late_since;	/* some wait for a
@@ -159,9 +153,6 @@ bool	fleet_stands_by(const struct fleet *);
 
 /* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
-
-/* Another worker has given leases back: look, if we want some. */
-void	fleet_look_for_leases(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);
 

@@ -92,7 +92,6 @@ count_leases(struct worker *w)
 static void
 stay_in_fleet(struct worker *w)
 {
-	uint64_t	given = w->fleet.ngiven;
 	struct err	e;
 
 	if (round_of_fleet(w, clock_ms(), &e) < 0)
@@ -101,8 +100,6 @@ stay_in_fleet(struct worker *w)
 		reconnect_lasts(&w->db, clock_ms());
 		worker_tell_late(w);
 	}
-	if (w->fleet.ngiven > given)
-		gather_tell_others(&w->gather);
 	if (w->fleet.ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
 	count_leases(w);
@@ -221,7 +218,6 @@ wait_for_work(struct worker *w)
 
 	scoreboard_alive(w->line, clock_ms());
 	report_write(&w->report);
-	gather_measure(&w->gather, clock_ms());
 	worker_take_wakeups(w);	/* wake-ups that came during other waits */
 	ms = next_step(w) - clock_ms();
 	pub_wait(w->relay.pubs, CONF_DRIVERS, worker_wakeup_fd(w),
@@ -333,19 +329,6 @@ tell_caution(struct worker *w)
 }
 
 static void
-init_gather(struct worker *w, const struct worker_args *a)
-{
-	if (a->board == NULL)
-		return;
-	w->gather = (struct gather){ .board = a->board, .wakeup = a->wakeup,
-	    .slot = a->slot, .nslots = (unsigned)w->conf->master.workers,
-	    .enabled = w->conf->worker.gather && w->conf->worker.leasing &&
-	    w->conf->master.workers > 1 };
-	w->fleet.gather = &w->gather;
-	gather_measure(&w->gather, clock_ms());	/* before it owns any */
-}
-
-static void
 init(struct worker *w, const struct worker_args *a)
 {
 	memset(w, 0, sizeof(*w));
@@ -364,7 +347,6 @@ init(struct worker *w, const struct worker_args *a)
 	init_reconnects(w, a->outages);
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	fleet_init(&w->fleet, w->conf, w->store);
-	init_gather(w, a);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
 	route_set_init(&w->relay.routes, w->conf, &w->relay.form);

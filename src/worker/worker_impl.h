@@ -14,7 +14,6 @@
 #include "util/err.h"
 #include "util/reconnect.h"
 #include "worker/fleet.h"
-#include "worker/gather.h"
 #include "worker/poll_interval.h"
 #include "recovery/stream_audit.h"
 #include "publish/relay.h"
@@ -27,7 +26,6 @@ struct worker {
 	const struct worker_args	*a;
 	const struct conf		*conf;
 	struct store			*store;
-	struct gather			 gather;
 	struct fleet			 fleet;
 	struct relay			 relay;
 	struct tick			 tick;
@@ -64,7 +62,6 @@ struct worker {
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct poll_interval		 poll;		/* between ticks */
 	int64_t				 waited_us;	/* for rows, in this tick */
-	int64_t				 nwaits;	/* the same, how often */
 	int64_t				 woken_at_us;	/* last wake-up */
 	int64_t				 wakeup_gap_us;	/* mean of recent ones */
 	unsigned			 types_shown;	/* the relay's changes */

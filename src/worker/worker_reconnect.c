@@ -194,7 +194,6 @@ announce(struct worker *w, struct err *e)
 	if (w->a->npredecessors == 0 && store_register(w->store, e) < 0)
 		return -1;
 	w->announced = true;
-	w->line->registered = 1;
 	return 0;
 }
 

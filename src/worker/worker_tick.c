@@ -297,33 +297,12 @@ show_state(struct worker *w)
 	scoreboard_state(w->line, state, clock_ms());
 }
 
-/*
- * Ranges that a scan has no place for may have no row that is due: that this
- * worker is behind shows only where it has claimed some.
- */
-static bool
-has_left_some(const struct tick_result *res)
-{
-	return res->left && res->claimed > 0;
-}
-
-/* A row that cannot be claimed holds up all partitions of this worker. */
-static void
-tick_did_nothing(struct worker *w)
-{
-	gather_worked(&w->gather, &(struct gather_work){ .left = true },
-	    clock_ms());
-}
-
 /* All batches are written back, by the tick or after it. */
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
 	int64_t	took = clock_us() - start - w->waited_us;
 
-	gather_worked(&w->gather, &(struct gather_work){
-	    .left = has_left_some(res), .rows = res->settled.delivered,
-	    .batch_us = took / (w->nwaits + 1) }, clock_ms());
 	histogram_add(&w->totals->tick, histogram_us, took);
 	w->busy_since = 0;
 	log_throttle_over(&w->busy, "statements", clock_ms());
@@ -352,18 +331,15 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	w->waited_us = w->nwaits = 0;
+	w->waited_us = 0;
 	show_state(w);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
 	    end_of_tick(w), &res, &e) < 0) {
 		/* The batches before the one that failed are settled. */
-		res.left = true;
 		if (res.claimed > 0)
 			tick_is_over(w, &res, start);
-		else
-			tick_did_nothing(w);
 		/* Which partitions have new rows is not known any more. */
 		w->poll.at = w->poll.all_at = clock_ms();
 		worker_db_failed(w, &e);
@@ -384,7 +360,7 @@ worker_settle(struct worker *w)
 	struct err		e;
 	int64_t			start = clock_us();
 
-	w->waited_us = w->nwaits = 0;
+	w->waited_us = 0;
 	if (tick_settle(&w->tick, &res, &e) < 0)
 		worker_db_failed(w, &e);
 	else

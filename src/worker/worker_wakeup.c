@@ -95,8 +95,6 @@ worker_take_wakeups(struct worker *w)
 	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
 	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
 	    &which)) {
-		if (wakeup_take_leases(w->a->wakeup, w->a->slot))
-			fleet_look_for_leases(&w->fleet);
 		if (label_set_is_full(&which))
 			all = true;
 		else
@@ -180,7 +178,6 @@ worker_wait_rows(void *arg)
 	if (more && w->poll.linger_ms > 0)
 		wait_linger(w);
 	w->waited_us += clock_us() - began;
-	w->nwaits++;
 	if (!more || !may_go_on(w))
 		return false;
 	candidates_go_narrow(&w->tick.backlog.candidates,

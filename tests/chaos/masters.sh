@@ -17,10 +17,9 @@ hosts_of() {
 }
 
 # Only the first master sits behind the proxy.  Odd seeds have a listener, every
-# fourth collects no rows, every fifth gathers no workers.  Small batches leave
-# rows behind, so that those which are gathered spread now and then.
+# fourth collects no rows.
 conf_write() {
-	local file url=$URL edit='' wake='' linger='' gather=true hosts
+	local file url=$URL edit='' wake='' linger='' hosts
 	file=$(conf_of "$1")
 	hosts=$(hosts_of "$1")
 	[ -z "$hosts" ] || edit="s/socket: \"[^\"]*\"/hosts: [$hosts]/;"
@@ -32,10 +31,9 @@ conf_write() {
 	[ "$1" -lt "$NMASTERS" ] || edit+='s/database: app/&2/'
 	[ $((SEED % 2)) -eq 0 ] || wake='binlog: true'
 	[ $((SEED % 4)) -ne 0 ] || linger=0
-	[ $((SEED % 5)) -ne 0 ] || gather=false
 	WAKE=$wake PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
-	    IDLE=100 MAX_BACKOFF=4 LINGER=$linger GATHER=$gather \
+	    IDLE=100 MAX_BACKOFF=4 LINGER=$linger \
 	    BATCH=$((SEED % 3 == 0 ? 1000 : 50)) URL=$url write_conf "$file.new"
 	[ "$TABLES" != pillar ] || [ "${#FORMER[@]}" -eq 0 ] ||
 	    edit+="s/partition_count: [0-9]*/&, former_counts: [$(former)]/;"

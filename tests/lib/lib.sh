@@ -247,7 +247,7 @@ write_conf() {
 	master: {workers: ${WORKERS:-2}, user: $(id -un), pidfile: ${PIDFILE:-$DIR/run/outbox.pid}, stop_timeout: ${STOP_TIMEOUT:-15}, hang_timeout: ${HANG_TIMEOUT:-60}}
 	mysql: {socket: "$SOCKET", user: outbox, password_env: OUTBOX_PW, database: app}
 	outbox: {partition_count: ${PARTITIONS:-16}, ordering: ${ORDERING:-key}${OUTBOX:+, $OUTBOX}}
-	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}, gather: ${GATHER:-false}}
+	worker: {batch_size: ${BATCH:-1000}, batch_bytes: ${BATCH_BYTES:-33554432}, lease_ttl: ${LEASE_TTL:-15}, lease_renew: ${LEASE_RENEW:-5}, heartbeat_ttl: ${HEARTBEAT_TTL:-15}, claim_ttl: ${CLAIM_TTL:-30}, leasing: ${LEASING:-true}, idle_backoff_ms: ${IDLE:-200}${LINGER:+, linger_ms: $LINGER}}
 	retry: {backoff: ${BACKOFF:-1}, max_backoff: ${MAX_BACKOFF:-300}, jitter: ${JITTER:-0.2}, max_attempts: ${MAX_ATTEMPTS:-25}${RETRY:+, $RETRY}}
 	publish: {window: ${WINDOW:-512}, timeout_ms: ${TIMEOUT_MS:-5000}${OUTBOX_IDLE_ROUTE:+, routes: [$idle]}}
 	nats: {servers: ["$URL"], stream: "${STREAM-EVENTS}", recover: "${RECOVER:-lost}"${SCRUB:+, scrub: $SCRUB}, subject: "${SUBJECT:-events.{event_type\}}"}

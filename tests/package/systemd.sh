@@ -29,7 +29,7 @@ for step in step[2-9]; do
 done
 wait_for 10 has_events 1
 result 'the first event is delivered' $? "$(outboxctl status 2>&1)"
-wait_for 20 shows_text '^4 of 4 workers run$'
+wait_for 20 shows_text '^1 of 1 workers run$'
 result 'the status that systemctl shows' $? "$(shows StatusText)"
 try 'doctor' 0 outboxctl doctor
 is 'the system calls are filtered' "$(sed -n 's/^Seccomp:[^0-9]*//p' \
@@ -46,7 +46,7 @@ try 'reload' 0 systemctl reload "$unit"
 
 # A password that root alone can read, as the unit says.
 reloaded() { outboxctl --json status | grep -q '"generation": *2' &&
-    shows_text '^4 of 4 workers run$'; }
+    shows_text '^1 of 1 workers run$'; }
 secret=/etc/outbox/mysql.password
 mkdir -p "/run/systemd/system/$unit.d"
 { echo '[Service]' && sed -n 's/^#\t\([A-Z]\)/\1/p' \
@@ -56,7 +56,7 @@ is 'a credential: the unit tells the lines' \
 chmod 600 "$secret" && chgrp root "$secret"
 systemctl daemon-reload
 try 'a credential: restart' 0 systemctl restart "$unit"
-wait_for 20 shows_text '^4 of 4 workers run$'
+wait_for 20 shows_text '^1 of 1 workers run$'
 result 'a credential: the workers run' $? "$(shows StatusText)"
 try 'a credential: reload' 0 systemctl reload "$unit"
 wait_for 20 reloaded
@@ -72,7 +72,7 @@ try 'start without a database' 0 systemctl restart "$unit"
 wait_for 20 shows_text 'wait for the database: '
 result 'start without a database: the status tells it' $? "$(shows StatusText)"
 systemctl start mariadb
-wait_for 60 shows_text '^4 of 4 workers run$'
+wait_for 60 shows_text '^1 of 1 workers run$'
 result 'the database is back' $? "$(shows StatusText)"
 
 # An instance, with a database of its own.

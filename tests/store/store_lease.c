@@ -397,73 +397,6 @@ START_TEST(small_share_follows_the_fleet)
 }
 END_TEST
 
-/* Another worker of the same master serves our share, until it is silent. */
-START_TEST(standby_reads_sooner_when_the_other_is_silent)
-{
-	struct scoreboard	*board = calloc(1, sizeof(*board));
-	struct gather		 g = { .board = board, .slot = 1, .nslots = 2,
-				    .enabled = true };
-
-	ck_assert_ptr_nonnull(board);
-	strcpy(board->lines[0].id, "0");
-	strcpy(board->lines[1].id, ME);
-	board->lines[0].owned = 16;
-	board->lines[0].alive_at = 1000;
-	conf->worker.lease_renew = 60000;
-	ck_ok(fill_partitions(st, 16));
-	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
-	    "('0', NOW(6) + INTERVAL 60 SECOND)");
-	ck_ok(store_register(st, &e));
-	fleet_init(&member, conf, st);
-	member.gather = &g;
-	ck_ok(fleet_round(&member, 1000, &e));
-	ck_assert_int_eq(fleet_next(&member), 1000 + FLEET_STANDBY_MS);
-	ck_ok(fleet_round(&member, 2900, &e));
-	ck_assert_int_eq(member.looked_at, 1000);
-	ck_ok(fleet_round(&member, 3000, &e));
-	ck_assert_int_eq(member.looked_at, 3000);
-	ck_assert_uint_eq(member.parts.n, 0);
-	sql("DELETE FROM outbox_workers WHERE id = '0'");
-	ck_ok(fleet_round(&member, 3000 + FLEET_READ_MS, &e));
-	ck_assert_uint_eq(member.parts.n, 16);
-	leave_fleet();
-	free(board);
-}
-END_TEST
-
-/* It reads the leases for that, though it was to stand by for longer. */
-START_TEST(who_is_trusted_has_the_shares_of_all)
-{
-	struct scoreboard	*board = calloc(1, sizeof(*board));
-	struct gather		 g = { .board = board, .slot = 1, .nslots = 2,
-				    .enabled = true };
-
-	ck_assert_ptr_nonnull(board);
-	strcpy(board->lines[0].id, "0");
-	strcpy(board->lines[1].id, ME);
-	ck_ok(fill_partitions(st, 16));
-	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
-	    "('0', NOW(6) + INTERVAL 60 SECOND)");
-	ck_ok(store_register(st, &e));
-	fleet_init(&member, conf, st);
-	member.gather = &g;
-	ck_ok(fleet_round(&member, 1000, &e));
-	ck_assert_uint_eq(member.parts.n, 0);
-	board->lines[0].trusted_from = 3000;
-	ck_ok(fleet_round(&member, 1001, &e));
-	ck_assert_uint_eq(member.parts.n, 16);
-	ck_ok(fleet_round(&member, 3000, &e));
-	ck_assert_uint_eq(member.parts.n, 0);
-	/* The one that is trusted is not registered yet. */
-	board->lines[1].trusted_from = 9000;
-	sql("DELETE FROM outbox_workers WHERE id = '0'");
-	ck_ok(fleet_round(&member, 5000, &e));
-	ck_assert_uint_eq(member.parts.n, 16);
-	leave_fleet();
-	free(board);
-}
-END_TEST
-
 START_TEST(leaver_gives_up_everything)
 {
 	struct store	*other = store_of(conf, OTHER);
@@ -562,8 +495,6 @@ add_leases(Suite *s, const struct kind *k)
 	tcase_add_test(tc, own_live_leases_are_renewed);
 	tcase_add_test(tc, small_share_is_looked_at_by_name);
 	tcase_add_test(tc, small_share_follows_the_fleet);
-	tcase_add_test(tc, standby_reads_sooner_when_the_other_is_silent);
-	tcase_add_test(tc, who_is_trusted_has_the_shares_of_all);
 	tcase_add_test(tc, free_leases_are_acquired);
 	tcase_add_test(tc, own_leases_are_released);
 	tcase_add_test(tc, labels_are_quoted);

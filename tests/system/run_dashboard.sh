@@ -304,11 +304,10 @@ screen 1400 900
 stop_master "$MASTER"
 shows_text '#live' 'Connection lost . data of [0-9]+ s' \
     'without a monitor: it says how old its data is'
-GATHER=true write_page_conf
 start_fleet
 within 40 'it comes back by itself' reads '#live' '^Live$'
 go '#/workers'
-shows_text '#workers tbody' 'running.*standby' 'one worker has all partitions'
+shows_text '#workers tbody' 'running.*running' 'two workers run'
 picture workers
 
 # --- colours ----------------------------------------------------------------

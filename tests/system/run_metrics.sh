@@ -332,10 +332,10 @@ stop_master "$MASTER"
 
 start_receiver
 order '/e/once 1 500' '/e/never 0 500'
-WAKE='' MAX_BACKOFF=1 GATHER=true write_all http_conf
+WAKE='' MAX_BACKOFF=1 write_all http_conf
 start_fleet
-gets 'outbox_worker_processes\{state="running"\}' = 1
-gets 'outbox_worker_processes\{state="standby"\}' = 1
+gets 'outbox_worker_processes\{state="running"\}' = 2
+gets 'outbox_worker_processes\{state="standby"\}' = 0
 mark
 event once 1 once
 event never 1 never

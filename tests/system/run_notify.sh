@@ -17,7 +17,7 @@ status_is() { last_status | grep -Eq -- "$1"; }
 
 # database SOCKET: a configuration with this one
 database() {
-	(SOCKET=$1 GATHER=true && write_conf)
+	(SOCKET=$1 && write_conf)
 }
 
 # Under systemd the socket is in the environment, and so is the watchdog.
@@ -40,7 +40,7 @@ within 10 'a reload is told' grep -q '^RELOADING=1$' "$TOLD"
 like "$(grep -A 1 '^RELOADING' "$TOLD" | tail -n 1)" '^MONOTONIC_USEC=[0-9]+$' \
     'a reload: when it began'
 within 10 'a reload: ready again' has_told 2 READY=1
-within 20 'the database is there: a worker that stands by counts as one that runs' \
+within 20 'the database is there: both run' \
     status_is '^2 of 2 workers run$'
 
 echo 'bogus: 1' >> "$CONF"

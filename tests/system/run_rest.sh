@@ -6,7 +6,7 @@ start_servers
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 [ "$KIND" != mysql ] ||
     sql "GRANT REPLICATION CLIENT ON *.* TO 'outbox'@'localhost'"
-WORKERS=4 GATHER=true WAKE='binlog: true' write_conf
+WORKERS=4 WAKE='binlog: true' write_conf
 start_fleet
 listener_is() { [ "$("$OUTBOXCTL" -c "$CONF" --json status |
     jq -r .this_host.listener.state)" = "$1" ]; }

@@ -4,7 +4,7 @@
 . "$srcdir/tests/lib/inline.sh"
 
 start_servers
-WORKERS=4 GATHER=true write_conf
+WORKERS=1 write_conf
 inline_tables
 start_fleet
 

@@ -35,11 +35,8 @@ live_and_die(struct slot *s, uint64_t handling, enum slot_ask asked,
 {
 	slot_started(s, 1, 1, 1000);
 	s->line->handling = handling;
-	s->line->rate = 1000;
 	s->asked = asked;
 	slot_exited(s, status, 1500);
-	/* Else the listener would rest, and workers stay spread, for it. */
-	ck_assert_uint_eq(s->line->rate, 0);
 }
 
 static unsigned
@@ -103,32 +100,6 @@ START_TEST(a_helper_has_no_suspect)
 }
 END_TEST
 
-static const struct {
-	enum slot_ask	asked;
-	int		status;
-	bool		trusted;
-} ends[] = {
-	{ ASK_NONE, SIGKILL, false },
-	{ ASK_NONE, EXITED(1), false },
-	{ ASK_LEAVE, EXITED(0), true },
-	{ ASK_HANDOVER, EXITED(EXIT_HANDED_OVER), true },
-};
-
-/* Not before its successor has lived for a while. */
-START_TEST(after_a_death_it_is_not_trusted)
-{
-	struct scoreboard_line	 line = { 0 };
-	struct slot		 s;
-
-	slot_init(&s, 0, "worker", &line);
-	live_and_die(&s, 0, ends[_i].asked, ends[_i].status);
-	if (ends[_i].trusted)
-		ck_assert_int_eq(line.trusted_from, 0);
-	else
-		ck_assert_int_ge(line.trusted_from, s.start_at + 10000);
-}
-END_TEST
-
 int
 main(void)
 {
@@ -138,8 +109,6 @@ main(void)
 	tc = add_case(s, "slot");
 	tcase_add_loop_test(tc, deaths_in_a_row_make_a_suspect, 0,
 	    NROWS(strikes));
-	tcase_add_loop_test(tc, after_a_death_it_is_not_trusted, 0,
-	    NROWS(ends));
 	tcase_add_test(tc, pool_of_suspects);
 	tcase_add_test(tc, a_helper_has_no_suspect);
 	return run_suite(s);

@@ -47,55 +47,6 @@ START_TEST(a_listener_that_does_not_hear_is_none)
 }
 END_TEST
 
-static bool
-is_not_woken(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
-/* What a worker that wants one more lease is woken for. */
-static const struct {
-	bool	label, all, leases;
-} rings[] = {
-	{ true, false, false }, { false, true, false }, { false, false, true },
-	{ true, true, true },
-};
-
-/* A lease may be paused for days, and rows come all the time. */
-START_TEST(only_free_leases_make_it_look_for_leases)
-{
-	static const struct pub_ops	 ops = { .woken = is_not_woken };
-	struct label_set		 label = { { 0 } }, all;
-	struct wakeup			 wakeup;
-	struct parts			 parts = { 0 };
-	struct worker_args		 a = { .wakeup = &wakeup };
-	struct worker			*w = xcalloc(1, sizeof(*w));
-	struct err			 e;
-
-	ck_assert_int_eq(wakeup_open(&wakeup, &e), 0);
-	label_set_add(&label, "p07", 3);
-	label_set_fill(&all);
-	w->a = &a;
-	w->relay.pubs[DRIVER_NATS].ops = &ops;
-	w->totals = &w->no_totals;
-	w->tick.backlog.candidates.parts = &parts;
-	w->fleet.ndesired = 1;
-	w->fleet.read_at = w->fleet.all_at = INT64_MAX;
-	if (rings[_i].label)
-		wakeup_notify(&wakeup, 0, &label);
-	if (rings[_i].all)
-		wakeup_notify(&wakeup, 0, &all);
-	if (rings[_i].leases)
-		wakeup_notify_leases(&wakeup, 0);
-	ck_assert_int_eq(worker_take_wakeups(w), rings[_i].all);
-	ck_assert_int_eq(w->fleet.all_at == 0, rings[_i].leases);
-	ck_assert_int_eq(w->fleet.read_at <= clock_ms(), rings[_i].leases);
-	wakeup_close(&wakeup);
-	free(w);
-}
-END_TEST
-
 /* The clock goes on between the look at it and the wait. */
 START_TEST(a_wait_whose_end_has_passed_is_none)
 {
@@ -110,8 +61,6 @@ main(void)
 
 	tcase_add_loop_test(add_case(s, "expects"),
 	    a_listener_that_does_not_hear_is_none, 0, NROWS(moments));
-	tcase_add_loop_test(add_case(s, "leases"),
-	    only_free_leases_make_it_look_for_leases, 0, NROWS(rings));
 	tcase_add_test(add_case(s, "waits"),
 	    a_wait_whose_end_has_passed_is_none);
 	return run_suite(s);

@@ -563,6 +563,13 @@ static const struct {
 	{ NATS("n", ", token_file: /p"), NULL },
 	{ NATS("127.0.0.1", ", token_file: /p, tls: {mode: disable}"), NULL },
 	{ NATS("n", ", tls: {mode: disable}"), NULL },
+	{ "worker: {gather: true, linger_ms: 5}", "worker.gather: does nothing "
+	  "any more, as each worker always has its share of the partitions: "
+	  "take it out; version 1.0" },
+	{ "worker: {gather: , linger_ms: 5}", "worker.gather: does nothing" },
+	{ "worker: {gather: [{a: [b]}, {}, c], linger_ms: 5}",
+	  "worker.gather: does nothing" },
+	{ "worker: {linger_ms: 5}", NULL },
 };
 
 static void
@@ -636,7 +643,8 @@ static const struct answer relations[] = {
 	  "5s must be more than publish.timeout_ms (5000)" },
 	{ "worker: {claim_ttl: 1h}\npublish: {timeout_ms: 30000}", 3,
 	  "publish.timeout_ms", "less than master.stop_timeout (30s)" },
-	{ "worker: {leasing: false}", 2, "worker.leasing",
+	{ "worker: {leasing: false}\nmaster: {workers: 2}", 2,
+	  "worker.leasing",
 	  "needs outbox.ordering: none, or master.workers: 1" },
 	{ "worker: {leasing: off}\noutbox: {ordering: partition}\n"
 	  "master: {workers: 2}", 2, "worker.leasing", "(it is 2)" },
@@ -993,8 +1001,9 @@ static const struct {
 	{ "", { .pidfile = "p" }, "-p: is not an absolute path" },
 	{ "", { .pidfile = "" }, "-p: must not be empty" },
 	{ "", { .pidfile = "/\xff" }, "-p: has a control character" },
-	{ "", { .no_leasing = true }, "--no-leasing: false needs " },
-	{ "worker: {leasing: true}", { .no_leasing = true },
+	{ "", { .no_leasing = true, .workers = 2 },
+	  "--no-leasing: false needs " },
+	{ "worker: {leasing: true}\nmaster: {workers: 2}", { .no_leasing = true },
 	  "--no-leasing: false needs outbox.ordering: none" },
 };
 
@@ -1222,7 +1231,7 @@ static const struct {
 	{ "", "OUTBOX_MASTER_WORKERS", "", "OUTBOX_MASTER_WORKERS: " },
 	{ "", "OUTBOX_WORKER_LEASE_TTL", "6", "OUTBOX_WORKER_LEASE_TTL: " },
 	{ "", "OUTBOX_NATS_SUBJECT", "a b", "OUTBOX_NATS_SUBJECT: " },
-	{ "", "OUTBOX_NO_SUCH_KEY", "x", "  workers: 4\n" },
+	{ "", "OUTBOX_NO_SUCH_KEY", "x", "  workers: 1\n" },
 };
 
 START_TEST(variable_wins)

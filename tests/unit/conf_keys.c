@@ -339,7 +339,6 @@ static const struct {
 	{ KEY(worker.batch_size), "1", "1" },
 	{ KEY(worker.batch_bytes), "65536", "65536" },
 	{ KEY(worker.claim_ttl), "1h", "1h" },
-	{ KEY(worker.gather), "false", "false" },
 	{ KEY(worker.linger_ms), "0", "0" },
 	{ KEY(worker.idle_backoff_ms), "60000", "60000" },
 	{ KEY(wake.binlog), "yes", "true" },
