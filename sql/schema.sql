@@ -114,12 +114,6 @@ CREATE TABLE IF NOT EXISTS outbox (
 -- The leases: the owner of a partition may claim its rows.  The daemon fills
 -- the table; a higher epoch fences the owner before.
 --
--- in_doubt_since, in_doubt_upto, in_doubt_epoch: the mark of an owner that
--- publishes while its claims commit.  Since that time messages up to that row
--- may be in the stream although their rows do not show it.  in_doubt_epoch is
--- the epoch of the owner that set the mark; a later owner checks the stream
--- before it publishes.
---
 -- former_label_at, in the row of p00: when a worker last noted that it had sent
 -- a message with a label of a former partition count.
 --
@@ -129,9 +123,6 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 			    NULL DEFAULT NULL,
 	lease_until	TIMESTAMP(6) NULL DEFAULT NULL,
 	lease_epoch	BIGINT UNSIGNED NOT NULL DEFAULT 0,
-	in_doubt_since	TIMESTAMP(6) NULL DEFAULT NULL,
-	in_doubt_upto	BIGINT UNSIGNED NULL DEFAULT NULL,
-	in_doubt_epoch	BIGINT UNSIGNED NULL DEFAULT NULL,
 	former_label_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	created_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),

@@ -118,8 +118,6 @@ struct batch {
 	int64_t		 read_at;	/* clock_us() before the messages were
 					   asked for */
 	char		(*labels)[MSG_LABEL];	/* of leases, by msg.range */
-	bool		 pipelined;	/* may be sent while its claim commits;
-					   set before the claim */
 	uint64_t	*refused;	/* sequences that cannot be claimed */
 	size_t		 nrefused;
 	void		*rows;

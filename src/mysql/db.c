@@ -168,7 +168,6 @@ db_close(struct db *db)
 	if (db->mysql != NULL)
 		mysql_close(db->mysql);
 	db->mysql = NULL;
-	db->many = db->committing = false;
 }
 
 bool
@@ -238,41 +237,11 @@ db_learnt_wrong(const struct db *db)
 	return false;
 }
 
-int
-db_finish(struct db *db, struct err *e)
-{
-	int64_t	began;
-	int	rc;
-
-	if (db->mysql == NULL) {
-		db->fault = DB_CLOSED;
-		return err_set(e, "commit: not connected to the database");
-	}
-	if (!db->committing)
-		return 0;
-	db->committing = false;
-	began = begins_at(db);
-	fault_point("pipelined commit", "before", db->mysql->net.fd);
-	rc = mysql_next_result(db->mysql);
-	observed(db, "pipelined commit", began);
-	if (rc != 0) {
-		/* Whatever the error, the change before it may be undone. */
-		db_fail(db, "commit", e);
-		db->fault = DB_LOST;
-		db_close(db);
-		return -1;
-	}
-	fault_point("pipelined commit", "after", db->mysql->net.fd);
-	return 0;
-}
-
 /* The one place that sends a statement and reads the head of its answer. */
 static int
 ask(struct db *db, const char *what, const char *sql, size_t len,
     struct err *e)
 {
-	if (db_finish(db, e) < 0)
-		return -1;
 	fault_instead(what, &sql, &len);
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)

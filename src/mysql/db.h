@@ -56,7 +56,7 @@ void		 db_close(struct db *);
 
 /*
  * Check again that db_open would accept the server; if not, this returns -1 and
- * closes the connection.  db_late_reason is as of this check, too.
+ * closes the connection.
  */
 int		 db_check(struct db *, struct err *);
 bool		 db_is_open(const struct db *);
@@ -72,25 +72,6 @@ bool		 db_uses_tls(const struct conf *);
  */
 int		 db_exec(struct db *, const char *what, const struct buf *,
 		    uint64_t *matched, struct err *);
-
-/*
- * The same for a change of rows, in a transaction of its own whose COMMIT is
- * still under way on return.  Until that is answered the locks are held, and a
- * crash of the server may undo the change.  db_finish() waits for the answer,
- * and so does the next statement.  With a db_late_reason() it is like db_exec.
- */
-int		 db_exec_pipelined(struct db *, const char *what,
-		    const struct buf *, uint64_t *matched, struct err *);
-
-/*
- * Why changes must wait for their COMMIT, and the remedy; NULL: they need not.
- * They must where a row can be read before it is durable, and where a COMMIT
- * may be refused.  As of the last db_open or db_check.
- */
-const char	*db_late_reason(const struct db *);
-
-/* Wait for the COMMIT.  -1: outcome unknown, connection closed. */
-int		 db_finish(struct db *, struct err *);
 
 /* Run a query and take the whole result.  NULL on error. */
 struct db_rows	*db_query(struct db *, const char *what, const struct buf *,

@@ -18,12 +18,8 @@ struct db {
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	unsigned		 version;	/* 100611, 90700: see db_open.c */
-	const char		*late;		/* see db_late_reason(); or NULL */
-	bool			 single;	/* one statement at a time */
-	bool			 many;		/* a packet may have several */
 	void			(*observe)(void *, const char *, int64_t);
 	void			*observe_arg;
-	bool			 committing;	/* COMMIT is under way, unanswered */
 };
 
 /*
@@ -69,16 +65,5 @@ int		 db_mend_session(struct db *, struct db_rows *, bool *mended,
 /* Has each of its rows the value that was set? */
 int		 db_check_session(struct db *, struct db_rows *,
 		    struct err *);
-
-/* db_pipeline.c: these variables tell whether changes can be pipelined. */
-#define DB_PIPELINE_VARIABLES						\
-	"'log_bin', 'sync_binlog', 'innodb_flush_log_at_trx_commit', "	\
-	"'rpl_semi_sync_master_enabled', "				\
-	"'rpl_semi_sync_master_wait_point', "				\
-	"'rpl_semi_sync_source_enabled', "				\
-	"'rpl_semi_sync_source_wait_point', "				\
-	"'wsrep_on', 'group_replication_group_name'"
-
-void		 db_learn_pipelining(struct db *, struct db_rows *);
 
 #endif

@@ -185,8 +185,7 @@ show_variables(struct db *db, struct err *e)
 
 	buf_str(&sql, "SHOW SESSION VARIABLES WHERE Variable_name IN "
 	    "('version', 'binlog_format', 'read_only', 'super_read_only', "
-	    "'innodb_read_only', 'wsrep_provider', " DB_PIPELINE_VARIABLES
-	    ", ");
+	    "'innodb_read_only', 'wsrep_provider', 'log_bin', ");
 	db_put_variables(&sql);
 	buf_str(&sql, ")");
 	rows = db_query(db, "session", &sql, e);
@@ -209,7 +208,6 @@ judge_server(struct db *db, struct db_rows *rows, struct err *e)
 		if (strcmp(db_text(rows, 0), "wsrep_provider") == 0)
 			cluster = strcmp(db_text(rows, 1), "none") != 0;
 	}
-	db_learn_pipelining(db, rows);
 	db_rewind(rows);
 	while (rc == 0 && db_next(rows))
 		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),

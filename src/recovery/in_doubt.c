@@ -41,12 +41,6 @@ is_on(const struct in_doubt *d)
 	    store_can_resolve_in_doubt(d->store);
 }
 
-bool
-in_doubt_can_search(const struct in_doubt *d)
-{
-	return is_on(d) && clock_ms() >= d->fallback_until;
-}
-
 static bool
 go_on(void *arg)
 {

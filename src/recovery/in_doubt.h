@@ -37,9 +37,6 @@ void	in_doubt_init(struct in_doubt *, const struct conf *, struct store *,
 	    struct relay *);
 void	in_doubt_free(struct in_doubt *);
 
-/* True if look-ups are configured, supported and not refused. */
-bool	in_doubt_can_search(const struct in_doubt *);
-
 /*
  * Look up messages of a batch that have been in doubt for longer than the
  * duplicate window; held ones are left out.  Those found become OUT_DELIVERED,

@@ -353,21 +353,6 @@ store_exec(struct store *s, const char *what, uint64_t *matched,
 	return db_exec(s->db, what, &s->sql, matched, e);
 }
 
-int
-store_exec_update(struct store *s, const char *what, bool pipelined,
-    uint64_t *matched, struct err *e)
-{
-	if (!pipelined || s->planned != NULL)
-		return store_exec(s, what, matched, e);
-	return db_exec_pipelined(s->db, what, &s->sql, matched, e);
-}
-
-int
-store_finish(struct store *s, struct err *e)
-{
-	return db_finish(s->db, e);
-}
-
 static bool
 ends_with(const struct buf *sql, const char *text)
 {

@@ -223,7 +223,6 @@ struct lease {
 	uint64_t	epoch;
 	bool		mine;		/* this worker's, not expired */
 	bool		free;		/* no owner, or expired */
-	uint64_t	pipeline_upto;	/* owner pipelines up to it; or 0 */
 	uint64_t	in_doubt_upto;	/* a former owner's bound; or 0 */
 };
 
@@ -256,11 +255,10 @@ void	store_view_free(struct store_view *);
 
 /*
  * Renew this worker's live leases: those of labels or, if NULL, all; *n is how
- * many.  Rows up to pipeline_upto may then be sent before their claim commits.
- * With 0 older marks expire after worker.lease_ttl.  See store_in_doubt_mark.c.
+ * many.
  */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,
-	    uint64_t pipeline_upto, uint64_t *n, struct err *);
+	    uint64_t *n, struct err *);
 
 /* Take those that are free, with new epochs; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,
@@ -291,17 +289,11 @@ struct range {
 };
 
 /*
- * store_in_doubt_mark.c - messages that are sent before their claim commits
+ * store_in_doubt_mark.c - leases that a worker of a former version has marked
  *
- * If a crash of the server undoes such a claim, its row shows no trace of it.
- * The in-doubt mark of the lease does.
+ * Such a worker sent messages before their claim was committed.  If a crash of
+ * the server undid the claim, only the mark of the lease tells it.
  */
-
-/* Can messages be sent before their claim commits? */
-bool	store_can_pipeline(const struct store *);
-
-/* Why not, and the remedy; NULL: they can. */
-const char	*store_no_pipeline_reason(const struct store *);
 
 /*
  * Copy the marks of the leases to those of these rows that they cover.  To be
@@ -310,14 +302,7 @@ const char	*store_no_pipeline_reason(const struct store *);
 int	store_mark_rows_in_doubt(struct store *, const uint64_t *sequences,
 	    size_t n, struct err *);
 
-/*
- * Remove marks that this worker set under these epochs.  All its claims under
- * them must be committed, and none may follow.
- */
-int	store_forget_in_doubt_marks(struct store *, const struct range *,
-	    size_t n, struct err *);
-
-/* Remove former owners' marks that all their rows have a copy of. */
+/* Remove the marks that all their rows have a copy of. */
 int	store_clear_in_doubt_marks(struct store *, struct err *);
 
 /*
@@ -397,17 +382,10 @@ struct claim_set {
 /*
  * Claim those rows of the set that are free and due.  Claims none unless this
  * worker still owns all ranges under their epochs.  Sets the batch's token and
- * claimed_at; *claimed is how many.  The claim of a pipelined batch may not be
- * committed yet.
+ * claimed_at; *claimed is how many.
  */
 int	store_claim(struct store *, const struct claim_set *, struct batch *,
 	    uint64_t *claimed, struct err *);
-
-/*
- * Wait until the claim of a pipelined batch is committed.  -1: its outcome is
- * not known, and the connection is closed.
- */
-int	store_finish(struct store *, struct err *);
 
 /*
  * Fetch those of the n that the batch's token holds, in sequence order.  Bodies

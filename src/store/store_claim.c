@@ -143,7 +143,6 @@ put_in_doubt(struct store *s)
 struct claim {
 	struct claim_set	 set;
 	const char		*token;
-	bool			 pipelined;
 };
 
 static int
@@ -163,8 +162,7 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	put_claimable(s, abandoned, c->token);
 	store_put_is_time(s);
 	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
-	return store_exec_update(s, "claim", c->pipelined && !abandoned,
-	    claimed, e);
+	return store_exec(s, "claim", claimed, e);
 }
 
 void
@@ -191,8 +189,6 @@ claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
 			store_say_refused(s, all[i.from], "claimed", e);
 			batch_refuse(b, all[i.from]);
 		}
-		if (i.halved)
-			c.pipelined = b->pipelined = false;
 	}
 	return i.rc;
 }
@@ -206,7 +202,7 @@ int
 store_claim(struct store *s, const struct claim_set *set, struct batch *b,
     uint64_t *claimed, struct err *e)
 {
-	struct claim	c = { *set, b->token, b->pipelined };
+	struct claim	c = { *set, b->token };
 
 	store_begin_claim(s, b);
 	*claimed = 0;

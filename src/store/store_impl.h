@@ -97,15 +97,9 @@ void	store_learn_fit(struct store *, const char *table, const char *column,
 	    const char *charset, uint64_t length);
 
 /*
- * store_in_doubt_mark.c: ", ..." after the SET of an UPDATE of this worker's
- * leases: set the mark, for rows up to this one; or remove it.
- */
-void	store_put_in_doubt_mark(struct store *, uint64_t upto);
-void	store_put_no_in_doubt_mark(struct store *, bool at_once);
-
-/*
- * ", ..." after the SET of an UPDATE of rows o and their leases p: copies a
- * former owner's mark to the rows without a claim that it covers.
+ * store_in_doubt_mark.c: ", ..." after the SET of an UPDATE of rows o and their
+ * leases p: copies a former owner's mark to the rows without a claim that it
+ * covers.
  */
 void	store_put_in_doubt_of_lease(struct store *);
 

@@ -1,17 +1,14 @@
 /*
  * store_in_doubt_mark.c - in-doubt marks of leases
  *
- * A worker that publishes while its claims commit marks its leases: since when,
- * up to which row, under which epoch.  If a crash of the server undoes a claim,
- * the row looks untouched and only the mark is left.  Under a later epoch it is
- * a former owner's mark: each row that it covers gets the mark's time before it
- * is claimed, until none is left.
+ * Workers of a former version sent messages while their claims committed, and
+ * marked their leases: since when, up to which row, under which epoch.  If a
+ * crash of the server undid a claim, the row looks untouched and only the mark
+ * is left.  Under a later epoch each row that it covers gets the mark's time
+ * before it is claimed, until none is left.
  */
 
 #include "store/store_impl.h"
-
-#define IS_OURS \
-	"(in_doubt_since IS NULL OR in_doubt_epoch = lease_epoch)"
 
 bool
 store_has_in_doubt_marks(const struct store *s)
@@ -20,57 +17,7 @@ store_has_in_doubt_marks(const struct store *s)
 	    store_has_columns(s, COL_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_EPOCH);
 }
 
-const char *
-store_no_pipeline_reason(const struct store *s)
-{
-	if (!s->conf->worker.leasing)
-		return "worker.leasing is false: there is no lease to mark";
-	if (!store_has_in_doubt_marks(s))
-		return "the leases lack the in_doubt columns: outboxctl schema "
-		    "upgrade";
-	return db_late_reason(s->db);
-}
-
-bool
-store_can_pipeline(const struct store *s)
-{
-	return store_no_pipeline_reason(s) == NULL;
-}
-
-/*
- * The claims of all messages sent before this statement have committed, so the
- * time may rise.  The bound never sinks: the owner relies on the one it read.
- */
-void
-store_put_in_doubt_mark(struct store *s, uint64_t upto)
-{
-	if (!store_has_in_doubt_marks(s))
-		return;
-	buf_printf(&s->sql, ", in_doubt_upto = IF(" IS_OURS ", "
-	    "GREATEST(COALESCE(in_doubt_upto, 0), %llu), in_doubt_upto), ",
-	    (unsigned long long)upto);
-	store_put(s, "in_doubt_epoch = IF(" IS_OURS ", lease_epoch, "
-	    "in_doubt_epoch), in_doubt_since = IF(in_doubt_epoch = lease_epoch, "
-	    "{now}, in_doubt_since)");
-}
-
-void
-store_put_no_in_doubt_mark(struct store *s, bool at_once)
-{
-	if (!store_has_in_doubt_marks(s))
-		return;
-	buf_str(&s->sql, ", in_doubt_since = IF(in_doubt_epoch = lease_epoch");
-	/* A statement under way on a lost connection may take effect late. */
-	if (!at_once) {
-		buf_str(&s->sql, " AND in_doubt_since < NOW(6)");
-		store_put_interval(s, -s->conf->worker.lease_ttl);
-	}
-	buf_str(&s->sql, ", NULL, in_doubt_since), in_doubt_upto = "
-	    "IF(in_doubt_since IS NULL, NULL, in_doubt_upto), in_doubt_epoch = "
-	    "IF(in_doubt_since IS NULL, NULL, in_doubt_epoch)");
-}
-
-/* Not the owner's own mark: the owner knows what it has sent. */
+/* Not the mark of a worker that still owns it and knows what it has sent. */
 void
 store_put_in_doubt_of_lease(struct store *s)
 {
@@ -107,20 +54,6 @@ store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
 			    "marked as in doubt", e);
 	}
 	return i.rc;
-}
-
-int
-store_forget_in_doubt_marks(struct store *s, const struct range *ranges,
-    size_t n, struct err *e)
-{
-	store_sql(s, "UPDATE {partitions} SET in_doubt_since = NULL, "
-	    "in_doubt_upto = NULL, in_doubt_epoch = NULL WHERE partition_key IN "
-	    "(");
-	store_put_range_labels(s, ranges, n);
-	buf_str(&s->sql, ") AND (partition_key, in_doubt_epoch) IN (");
-	store_put_epochs(s, ranges, n);
-	buf_str(&s->sql, ")");
-	return store_exec(s, "forget marks", NULL, e);
 }
 
 /* " AND ...": no row of this label needs the mark of p. */

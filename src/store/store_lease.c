@@ -155,8 +155,8 @@ read_lease(struct db_rows *rows, struct lease *l)
 	l->epoch = db_u64(rows, 2);
 	l->mine = db_u64(rows, 3) != 0;
 	l->free = db_u64(rows, 4) != 0;
-	*(db_u64(rows, 5) == l->epoch ? &l->pipeline_upto : &l->in_doubt_upto) =
-	    db_u64(rows, 6);
+	if (db_u64(rows, 5) != l->epoch)
+		l->in_doubt_upto = db_u64(rows, 6);
 }
 
 /* One row, of any of the four kinds. */
@@ -215,15 +215,11 @@ store_view_free(struct store_view *v)
 
 int
 store_renew(struct store *s, const char *const *labels, size_t nlabels,
-    uint64_t pipeline_upto, uint64_t *n, struct err *e)
+    uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now}");
 	store_put_interval(s, s->conf->worker.lease_ttl);
-	if (pipeline_upto != 0)
-		store_put_in_doubt_mark(s, pipeline_upto);
-	else
-		store_put_no_in_doubt_mark(s, false);
 	store_put(s, " WHERE " IS_MINE);
 	put_only(s, "AND", labels, nlabels);
 	return store_exec(s, "renew", n, e);
@@ -256,7 +252,6 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_no_in_doubt_mark(s, true);
 	put_leases(s, leases, n);
 	store_put(s, " AND lease_owner = {me}");
 	return store_exec(s, "release", NULL, e);
@@ -316,7 +311,6 @@ store_leave(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
 	    "lease_until = NULL, updated_at = {now}");
-	store_put_no_in_doubt_mark(s, true);
 	store_put(s, " WHERE lease_owner = {me}");
 	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;

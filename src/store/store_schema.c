@@ -88,7 +88,6 @@ static const struct {
 	{ "scheduled_at", "no message can be scheduled" },
 };
 
-#define COST_OF_IN_DOUBT_MARKS "a message waits until its claim is on disk"
 #define COST_OF_AUDIT \
 	"acknowledged messages that the broker loses are not found"
 #define COST_OF_FAN_OUT "no other outbox can take the same events"
@@ -116,12 +115,13 @@ static const struct extra {
 	  "a message whose ack was lost is stored twice if it is sent again "
 	  "later than the stream's duplicate window",
 	  "TIMESTAMP(6) NULL DEFAULT NULL" },
+	/* Only tables of a former version have these three. */
 	[COL_LEASE_IN_DOUBT_SINCE] = { T_PARTITIONS, "in_doubt_since",
-	  COST_OF_IN_DOUBT_MARKS, NULL },
+	  NULL, NULL },
 	[COL_LEASE_IN_DOUBT_UPTO] = { T_PARTITIONS, "in_doubt_upto",
-	  COST_OF_IN_DOUBT_MARKS, NULL },
+	  NULL, NULL },
 	[COL_LEASE_IN_DOUBT_EPOCH] = { T_PARTITIONS, "in_doubt_epoch",
-	  COST_OF_IN_DOUBT_MARKS, NULL },
+	  NULL, NULL },
 	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
 	  "outboxctl partitions sync --finish cannot tell whether a producer "
 	  "still uses a former count", NULL },

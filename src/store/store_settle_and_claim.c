@@ -74,8 +74,7 @@ store_settle_and_claim(struct store *s, const struct batch *done,
 	store_sql(s, "");
 	put_set(s, done, b->token);
 	put_rows_of_both(s, done, set);
-	return store_exec_update(s, "settle and claim", b->pipelined, changed,
-	    e);
+	return store_exec(s, "settle and claim", changed, e);
 }
 
 void

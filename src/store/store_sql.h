@@ -153,10 +153,6 @@ int	store_delivered_end(struct store *, const struct store_period *,
 int	store_exec(struct store *, const char *what, uint64_t *matched,
 	    struct err *);
 
-/* The same; pipelined: see db_exec_pipelined. */
-int	store_exec_update(struct store *, const char *what, bool pipelined,
-	    uint64_t *matched, struct err *);
-
 /* All rows that the SELECT has, or an error: see limit_select() in store.c. */
 struct db_rows *store_query(struct store *, const char *what, struct err *);
 

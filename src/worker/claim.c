@@ -12,10 +12,9 @@
 
 void
 claim_init(struct claim *c, const struct conf *conf, struct store *store,
-    struct fleet *fleet, const struct in_doubt *in_doubt)
+    const struct fleet *fleet)
 {
-	*c = (struct claim){ .store = store, .fleet = fleet,
-	    .in_doubt = in_doubt };
+	*c = (struct claim){ .store = store, .fleet = fleet };
 	memory_budget_init(&c->budget, conf);
 }
 
@@ -66,22 +65,7 @@ partition_of(const struct claim *c, const struct pick *p)
 	return c->fleet->parts.items[p->part->number];
 }
 
-static bool
-may_pipeline(struct claim *c, const struct picks *k)
-{
-	bool	may = k->ahead.n > 0 && in_doubt_can_search(c->in_doubt);
-
-	for (size_t i = 0; may && i < k->n; i++)
-		may = fleet_may_pipeline(c->fleet,
-		    partition_of(c, &k->items[i]), k->items[i].sequence,
-		    clock_ms());
-	return may;
-}
-
-/*
- * Mark rows that a former owner may have sent.  If there are none, and the scan
- * has read all messages, these may be sent while the claim commits.
- */
+/* Mark rows that a worker of a former version may have sent. */
 static int
 prepare_claim(struct claim *c, struct picks *k, struct err *e)
 {
@@ -106,7 +90,6 @@ claim_alone(struct claim *c, struct picks *k, struct batch *b,
 	struct claim_set	set = { ranges, picks_ranges(k, ranges),
 				    k->sequences, k->n };
 
-	b->pipelined = may_pipeline(c, k);
 	if (store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;
 	if (*claimed == 0 || use_ahead(c, k, *claimed == k->n, b))
@@ -125,18 +108,15 @@ settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
 	uint64_t		changed;
 	int			rc;
 
-	b->pipelined = may_pipeline(c, k);
 	rc = store_settle_and_claim(c->store, &s->batch, &set, b, &changed, e);
 	if (rc == 0 || store_fault(c->store) == DB_LOST)
 		settle_is_in_doubt(s);
 	if (rc < 0)
 		return -1;
-	if (!use_ahead(c, k, changed == s->batch.n + k->n, b)) {
-		b->pipelined = false;	/* the fetch waits for the COMMIT */
-		if (fetch(c, k, k->n, b, e) < 0)
-			return -1;
-	}
-	settle_done_with_claim(s, changed - b->n, !b->pipelined);
+	if (!use_ahead(c, k, changed == s->batch.n + k->n, b) &&
+	    fetch(c, k, k->n, b, e) < 0)
+		return -1;
+	settle_done_with_claim(s, changed - b->n);
 	*claimed = b->n;
 	return 0;
 }

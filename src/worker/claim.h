@@ -13,7 +13,6 @@
 #include "common/msg.h"
 #include "conf/conf.h"
 #include "publish/memory_budget.h"
-#include "recovery/in_doubt.h"
 #include "store/store.h"
 #include "util/err.h"
 #include "worker/backlog.h"
@@ -22,13 +21,12 @@
 
 struct claim {
 	struct store		*store;
-	struct fleet		*fleet;
-	const struct in_doubt	*in_doubt;
+	const struct fleet	*fleet;
 	struct memory_budget	 budget;
 };
 
 void	claim_init(struct claim *, const struct conf *, struct store *,
-	    struct fleet *, const struct in_doubt *);
+	    const struct fleet *);
 
 /*
  * Claim the picked rows, one at least, and fetch those that are ours then into

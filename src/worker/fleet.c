@@ -11,17 +11,6 @@
 
 #define WISH_MS		2000	/* between two tries of a wish */
 
-/*
- * A mark covers PIPELINE_ROWS rows that are still to come: the next owner
- * searches the stream for that many rows at most.  It is renewed when fewer
- * than PIPELINE_LEFT are left.
- */
-#define PIPELINE_ROWS	4000
-#define PIPELINE_LEFT	1000
-
-/* An operator may change global variables of the server at any time. */
-#define SERVER_MS	30000
-
 void
 fleet_init(struct fleet *f, const struct conf *conf, struct store *store)
 {
@@ -80,110 +69,13 @@ is_small_share(const struct fleet *f, size_t n)
 	return n > 0 && f->nlabels > STORE_RANGES && n * 4 <= f->nlabels;
 }
 
-/* No claim may be pipelined after our marks are gone. */
-static void
-stop_pipelining(struct fleet *f)
-{
-	for (size_t i = 0; i < f->parts.n; i++)
-		for (size_t k = 0; k < f->parts.items[i]->nlabels; k++)
-			f->parts.items[i]->labels[k].pipeline_upto = 0;
-}
-
 static int
 renew(struct fleet *f, struct err *e)
 {
-	uint64_t	upto = f->pipeline_row == 0 ||
-			    !store_can_pipeline(f->store) ? 0 :
-			    f->pipeline_row + PIPELINE_ROWS;
 	uint64_t	n;
 
-	f->pipeline_row = 0;
-	if (upto == 0)
-		stop_pipelining(f);
 	return store_renew(f->store, is_small_share(f, f->nowned) ?
-	    (const char *const *)f->owned : NULL, f->nowned, upto, &n, e);
-}
-
-static int
-lease_cmp(const void *label, const void *lease)
-{
-	return strcmp(label, ((const struct lease *)lease)->label);
-}
-
-/*
- * List our marks under epochs that are over, by these leases.  Their batches
- * are settled, so the next owner would search the stream in vain.
- */
-static void
-list_old_marks(const struct partition *p, const struct lease *leases, size_t n,
-    struct range *old, size_t *nold)
-{
-	for (size_t i = 0; i < p->nlabels; i++) {
-		const struct leased_label *x = &p->labels[i];
-		const struct lease	*l = bsearch(x->label, leases, n,
-					     sizeof(*leases), lease_cmp);
-
-		if (x->pipeline_upto != 0 &&
-		    (l == NULL || !l->mine || l->epoch != x->epoch))
-			old[(*nold)++] = (struct range){ .label = x->label,
-			    .epoch = x->epoch };
-	}
-}
-
-static int
-forget_marks(struct fleet *f, const struct lease *leases, size_t n,
-    struct err *e)
-{
-	struct range	*old = xcalloc(fleet_nlabels(f) + 1, sizeof(*old));
-	size_t		 nold = 0;
-	int		 rc = 0;
-
-	for (size_t i = 0; i < f->parts.n; i++)
-		list_old_marks(f->parts.items[i], leases, n, old, &nold);
-	if (nold > 0)
-		rc = store_forget_in_doubt_marks(f->store, old, nold, e);
-	free(old);
-	return rc;
-}
-
-/* The lowest mark of its labels. */
-static uint64_t
-pipeline_upto(const struct partition *p)
-{
-	uint64_t	least = UINT64_MAX;
-
-	for (size_t i = 0; i < p->nlabels; i++)
-		if (p->labels[i].pipeline_upto < least)
-			least = p->labels[i].pipeline_upto;
-	return least;
-}
-
-/* The label "" gets no mark: its rows are two ranges. */
-bool
-fleet_may_pipeline(struct fleet *f, const struct partition *p,
-    uint64_t sequence, int64_t now)
-{
-	uint64_t	upto = pipeline_upto(p);
-
-	if (p->labels[0].label[0] == '\0' || fleet_is_in_doubt(p, 1))
-		return false;
-	if (sequence > f->pipeline_row)
-		f->pipeline_row = sequence;
-	if (!store_can_pipeline(f->store))
-		return false;
-	if (sequence + PIPELINE_LEFT > upto) {
-		f->mark_now = true;
-		f->read_at = now;
-	}
-	return sequence <= upto;
-}
-
-int
-fleet_forget_marks(struct fleet *f, struct err *e)
-{
-	static const struct lease	none[1];
-
-	return forget_marks(f, none, 0, e);
+	    (const char *const *)f->owned : NULL, f->nowned, &n, e);
 }
 
 int
@@ -432,8 +324,6 @@ adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
 		fleet_reread(f);
 	report_taken(f, v->leases, v->nleases);
 	count_lost(f, v, f->ngiven - given);
-	if (forget_marks(f, v->leases, v->nleases, e) < 0)
-		return -1;
 	fleet_adopt(f, v);
 	if (version != f->parts.version &&
 	    store_check_counts(f->store, e) < 0)
@@ -527,7 +417,7 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 	return rc;
 }
 
-/* Remove marks of former owners once no row needs them. */
+/* Remove marks of a former version's workers once no row needs them. */
 static int
 clear_marks(struct fleet *f, struct err *e)
 {
@@ -538,30 +428,15 @@ clear_marks(struct fleet *f, struct err *e)
 	return any ? store_clear_in_doubt_marks(f->store, e) : 0;
 }
 
-/* Check the server's settings while claims are to be pipelined. */
-static int
-check_server(struct fleet *f, int64_t now, struct err *e)
-{
-	if (f->pipeline_row == 0 || now < f->server_at)
-		return 0;
-	f->server_at = now + SERVER_MS;
-	return store_check_server(f->store, e);
-}
-
 int
 fleet_round(struct fleet *f, int64_t now, struct err *e)
 {
 	f->rows = FLEET_NOT_ASKED;
-	if (check_server(f, now, e) < 0)
-		return -1;
 	if (now >= f->lease_until && f->conf->worker.leasing) {
 		f->nlost += f->nowned;
 		fleet_drop(f);
 		f->read_at = now;
 	}
-	if (f->mark_now)
-		f->beat_at = now;
-	f->mark_now = false;
 	if (fleet_keep_alive(f, now, e) < 0)
 		return -1;
 	if (now < f->read_at)

@@ -36,10 +36,9 @@ enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
 struct leased_label {
 	char		label[MSG_LABEL];
 	uint64_t	epoch;
-	uint64_t	pipeline_upto;	/* our mark: rows up to here may be
-					   sent before their claim commits */
-	uint64_t	in_doubt_upto;	/* mark of a former owner: rows up to
-					   here may be in the stream */
+	uint64_t	in_doubt_upto;	/* mark of a former version's worker:
+					   rows up to here may be in the
+					   stream */
 };
 
 /* One label, or a class of labels; owned as a whole or not at all. */
@@ -93,12 +92,6 @@ struct fleet {
 	bool			  former_sent;	/* a message had a label of a
 						   former count; not written
 						   to the database yet */
-
-	uint64_t		  pipeline_row;	/* highest row asked about
-						   since the last renewal; or
-						   0 */
-	bool			  mark_now;	/* our mark does not cover it */
-	int64_t			  server_at;	/* next check of its settings */
 
 	/* All times are clock_ms(). */
 	int64_t			  beat_at;	/* next heartbeat and renewal */
@@ -157,19 +150,6 @@ void	fleet_reread(struct fleet *);
 void	fleet_clear_report(struct fleet *);
 
 /*
- * May the message of this row be sent while its claim is being committed?  Only
- * if the partition's leases have a mark that covers the row.  Asking makes the
- * next round write a mark, which lasts until the next renewal: a mark costs the
- * next owner time if this worker dies, so it is written only where it is used.
- * While this is asked, the server's settings are checked every 30 s.
- */
-bool	fleet_may_pipeline(struct fleet *, const struct partition *,
-	    uint64_t sequence, int64_t now);
-
-/* Remove our marks, when no batch is under way and none will be. */
-int	fleet_forget_marks(struct fleet *, struct err *);
-
-/*
  * A message had a label of a former partition count; and write that to the
  * database, if it is not there yet.
  */
@@ -179,7 +159,7 @@ int	fleet_note_former(struct fleet *, struct err *);
 /* The number of labels of our partitions. */
 size_t	fleet_nlabels(const struct fleet *);
 
-/* Is this row covered by the mark of a former owner? */
+/* Is this row covered by such a mark? */
 bool	fleet_is_in_doubt(const struct partition *, uint64_t sequence);
 
 #endif

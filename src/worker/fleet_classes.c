@@ -232,7 +232,6 @@ new_partition(struct fleet *f, const struct group *g)
 
 		strlcpy(l->label, g->leases[i]->label, sizeof(l->label));
 		l->epoch = g->leases[i]->epoch;
-		l->pipeline_upto = g->leases[i]->pipeline_upto;
 		l->in_doubt_upto = g->leases[i]->in_doubt_upto;
 	}
 	return p;

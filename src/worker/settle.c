@@ -16,13 +16,13 @@ settle_open(struct settle *s, struct batch *b)
 bool
 settle_is_open(const struct settle *s)
 {
-	return s->open || s->done.n > 0;
+	return s->open;
 }
 
 size_t
 settle_nmessages(const struct settle *s)
 {
-	size_t	n = s->done.n;
+	size_t	n = 0;
 
 	for (size_t i = 0; i < s->batch.n; i++)
 		n += s->batch.msgs[i].outcome == OUT_DELIVERED;
@@ -32,10 +32,6 @@ settle_nmessages(const struct settle *s)
 int
 settle_write(struct settle *s, struct err *e)
 {
-	/* Counted already; its COMMIT may have failed. */
-	if (store_settle(s->store, &s->done, &s->done_as, e) < 0)
-		return -1;
-	batch_free(&s->done);
 	return store_settle(s->store, &s->batch, &s->counts, e);
 }
 
@@ -53,15 +49,8 @@ settle_is_in_doubt(struct settle *s)
 }
 
 void
-settle_done_with_claim(struct settle *s, uint64_t written, bool committed)
+settle_done_with_claim(struct settle *s, uint64_t written)
 {
-	s->done_as = s->counts;
 	store_note_settled(&s->batch, &s->counts, written);
-	if (committed)
-		batch_free(&s->batch);
-	else {
-		s->done = s->batch;
-		memset(&s->batch, 0, sizeof(s->batch));
-	}
-	s->open = false;
+	settle_close(s);
 }

@@ -20,19 +20,12 @@ struct settle {
 	struct batch	 batch;		/* published */
 	struct settled	 counts;	/* of it, so far */
 	bool		 open;		/* batch is to be written back */
-
-	/*
-	 * A batch that was written back with the claim of the next one; that
-	 * COMMIT is not confirmed yet.
-	 */
-	struct batch	 done;
-	struct settled	 done_as;
 };
 
 /* Takes the batch, which is empty then.  None may be open. */
 void	settle_open(struct settle *, struct batch *);
 
-/* Is there a batch that is not written back, or not confirmed? */
+/* Is there a batch that is not written back? */
 bool	settle_is_open(const struct settle *);
 
 /* How many messages would be sent again if they are not written back. */
@@ -48,11 +41,7 @@ void	settle_close(struct settle *);
 /* It may be written back already: the next try counts no row as fenced. */
 void	settle_is_in_doubt(struct settle *);
 
-/*
- * The open batch was written back with the claim of the next one.  committed:
- * the COMMIT is confirmed; if not yet, the owner frees done when it is.
- */
-void	settle_done_with_claim(struct settle *, uint64_t written,
-	    bool committed);
+/* The open batch was written back with the claim of the next one. */
+void	settle_done_with_claim(struct settle *, uint64_t written);
 
 #endif

@@ -33,7 +33,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->relay = relay;
 	backlog_init(&t->backlog, conf, store);
 	in_doubt_init(&t->in_doubt, conf, store, relay);
-	claim_init(&t->claim, conf, store, fleet, &t->in_doubt);
+	claim_init(&t->claim, conf, store, fleet);
 	t->settle.store = store;
 }
 
@@ -43,7 +43,6 @@ tick_free(struct tick *t)
 	backlog_free(&t->backlog);
 	in_doubt_free(&t->in_doubt);
 	batch_free(&t->settle.batch);
-	batch_free(&t->settle.done);
 	batch_free(&t->batch);
 }
 
@@ -308,10 +307,6 @@ publish(struct tick *t, struct err *e)
 		t->backlog.candidates.heads_at = clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms;
 	settle_open(&t->settle, b);
-	/* Wait for the commit of the claim before any other statement. */
-	if (store_finish(t->store, e) < 0)
-		return -1;
-	batch_free(&t->settle.done);
 	return 0;
 }
 

@@ -96,10 +96,8 @@ stay_in_fleet(struct worker *w)
 
 	if (round_of_fleet(w, clock_ms(), &e) < 0)
 		worker_db_failed(w, &e);
-	else {
+	else
 		reconnect_lasts(&w->db, clock_ms());
-		worker_tell_late(w);
-	}
 	if (w->fleet.ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
 	count_leases(w);
@@ -273,10 +271,6 @@ leave(struct worker *w)
 	settle_at_last(w);
 	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
-	if (got_handover && !got_term && !got_orphaned &&
-	    !tick_is_open(&w->tick) && store_is_open(w->store) &&
-	    fleet_forget_marks(&w->fleet, &e) < 0)
-		log_debug("%s", e.text);
 	if (store_is_open(w->store) && fleet_note_former(&w->fleet, &e) < 0)
 		log_debug("%s", e.text);
 	if (got_orphaned || (got_handover && !got_term))

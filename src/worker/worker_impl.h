@@ -57,8 +57,6 @@ struct worker {
 	int64_t				 voided_at;	/* clock_ms() */
 	bool				 changed_count;	/* was asked for */
 	bool				 warned_count;
-	const char			*late;	/* logged last: why no claim is
-						   pipelined; or NULL */
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct poll_interval		 poll;		/* between ticks */
 	int64_t				 waited_us;	/* for rows, in this tick */
@@ -97,9 +95,6 @@ void	worker_open_db(struct worker *);
 
 /* From now on the claims of dead workers of this master are void. */
 void	worker_void_claims(struct worker *);
-
-/* Log whether claims are pipelined, if that has changed. */
-void	worker_tell_late(struct worker *);
 
 /* Open a destination if it is time, or note that it is lost. */
 void	worker_keep_line(struct worker *, enum conf_driver);

@@ -231,24 +231,6 @@ worker_open_db(struct worker *w)
 	w->opened_db = true;
 }
 
-void
-worker_tell_late(struct worker *w)
-{
-	const char	*why = relay_stream(&w->relay) != NULL ?
-			    store_no_pipeline_reason(w->store) :
-			    "the destination cannot be searched";
-
-	/* Without wake-ups no claim is pipelined.  Only one worker logs it. */
-	if (why == w->late || !worker_expects_wakeups(w) ||
-	    w->a->slot != 0)
-		return;
-	w->late = why;
-	if (why != NULL)
-		log_info("claims are not pipelined (slower, safe): %s", why);
-	else
-		log_info("claims are pipelined: messages go while they commit");
-}
-
 static void
 tell_limit(struct worker *w, enum conf_driver driver)
 {

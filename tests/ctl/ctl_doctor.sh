@@ -49,7 +49,7 @@ is "$(lines fail)" '' 'doctor in a healthy setup: no line begins with fail'
 is "$(lines '(warn|advice)' | grep -v ' no_daemon: ')" '' 'doctor in a healthy setup: nothing but ok'
 is "$(tables)" "$before" 'doctor changes no table'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
-    tables 'time zone' latency settings grants types plans 'broker tls' broker stream; do
+    tables 'time zone' settings grants types plans 'broker tls' broker stream; do
 	like "$(lines ok)" "^ok +$check: " "doctor reports on: $check"
 done
 like "$(lines ok)" 'all 1[0-9] statements of a batch use' \
@@ -138,28 +138,7 @@ says advice 0 '^advice +binlog: the daemon of this host follows it until its con
 stop_master "$MASTER"
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 
-# Whether messages wait for the commit of their claim.
-says ok 0 'latency: messages are sent while their claim' 'claims are pipelined'
-sql 'SET GLOBAL sync_binlog = 0'
-says ok 0 'latency: messages are sent after .*SET GLOBAL sync_binlog = 1' \
-    'no pipelined claims: sync_binlog = 0'
-sql 'SET GLOBAL sync_binlog = 1'
-if [ "$KIND" = mariadb ]; then
-	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 1'
-	says ok 0 'latency: .*SET GLOBAL rpl_semi_sync_master_wait_point = AF' \
-	    'no pipelined claims: semi-synchronous AFTER_COMMIT'
-	sql 'SET GLOBAL rpl_semi_sync_master_enabled = 0'
-fi
-RECOVER=off WAKE='binlog: true' write_conf
-says ok 0 'latency: .*nats.recover: lost' 'pipelined claims: nats.recover off'
-STREAM='' WAKE='binlog: true' write_conf
-like "$(ctl doctor; lines ok)" 'latency: .*nats.stream' \
-    'nats.stream is empty: latency names this key'
-WORKERS=1 LEASING=false WAKE='binlog: true' write_conf
-like "$(ctl doctor; lines ok)" 'latency: .*worker.leasing' \
-    'worker.leasing is off: latency names this key'
 write_conf
-says ok 0 'latency: .*wake.binlog: auto' 'pipelined claims: no binlog listener'
 
 #
 # Event types in subjects.

@@ -72,13 +72,6 @@ calm_down(void)
 }
 
 void
-be_durable(void)
-{
-	sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1, "
-	    "GLOBAL sync_binlog = 1");
-}
-
-void
 begin(void)
 {
 	const char	*path = servers_write("log", "");
@@ -131,10 +124,15 @@ wait_for_locks(unsigned n)
 }
 
 void
-hold_commits(void)
+add_mark_columns(void)
 {
-	sql("BACKUP STAGE START; BACKUP STAGE FLUSH; "
-	    "BACKUP STAGE BLOCK_DDL; BACKUP STAGE BLOCK_COMMIT");
+	if (strcmp(sql_text("SELECT COUNT(*) FROM information_schema.columns "
+	    "WHERE table_schema = DATABASE() AND column_name IN "
+	    "('in_doubt_upto', 'in_doubt_epoch')"), "0") == 0)
+		sql("ALTER TABLE outbox_partitions "
+		    "ADD in_doubt_since TIMESTAMP(6) NULL DEFAULT NULL, "
+		    "ADD in_doubt_upto BIGINT UNSIGNED NULL DEFAULT NULL, "
+		    "ADD in_doubt_epoch BIGINT UNSIGNED NULL DEFAULT NULL");
 }
 
 void

@@ -42,12 +42,6 @@ struct conf	*conf_for(const char *database);
 /* Undo global settings that a failed test may have left. */
 void		 calm_down(void);
 
-/*
- * Make commits durable until the next begin(); only then claims are pipelined.
- * Open connections learn of it by store_check_server().
- */
-void		 be_durable(void);
-
 /* Make an empty database "app" and its configuration; _store: and a store. */
 void		 begin(void);
 void		 end(void);
@@ -58,8 +52,8 @@ void		 end_store(void);
 const char	*logged(void);
 void		 wait_for_locks(unsigned n);
 
-/* Hold up every COMMIT, of MariaDB alone, until "BACKUP STAGE END". */
-void		 hold_commits(void);
+/* Give the leases the columns for marks, as in tables of a former version. */
+void		 add_mark_columns(void);
 
 /* Kill this connection, or the account's latest one; waits until it ended. */
 void		 kill_thread(unsigned long thread);

@@ -63,66 +63,6 @@ START_TEST(rows_are_read_ahead)
 }
 END_TEST
 
-/* The first of two batches is delivered: what is rung for then is 4 and 5. */
-static bool
-rings_for_two(void *arg)
-{
-	struct node	*n = arg;
-
-	if (story.acked[5])
-		return false;
-	add_rows(4, 5, "'p00'");
-	parts_find(&n->tick.backlog.parts,
-	    bytes_of("p00"))->woken = true;
-	return true;
-}
-
-/*
- * The server has not got a claim that was sent early: what it wrote back is
- * written back again, and its own rows are free, and in doubt.
- */
-START_TEST(lost_commit_is_made_good)
-{
-	struct node		*n = &nodes[0];
-	struct tick_result	 res;
-
-	if (is_mysql())		/* cannot hold one up */
-		return;
-	memset(&story, 0, sizeof(story));
-	conf->nats.recover = RECOVER_LOST;
-	sql("UPDATE outbox_settings SET partition_count = 16");
-	node_start(n);
-	n->tick.wait_rows = rings_for_two;
-	n->tick.wait_rows_arg = n;
-	fleet_may_pipeline(&n->fleet, partition_of(&n->fleet, "p00"), 1, clock_ms());
-	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
-	ck_ok(parked_round(&n->tick.backlog.parked, 100, clock_ms(), &e));
-	add_rows(1, 3, "'p00'");
-	n->tick.backlog.candidates.narrow = true;
-	parts_find(&n->tick.backlog.parts,
-	    bytes_of("p00"))->woken = true;
-	story.loses = 2;
-	ck_fails(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(story.pipelined, 2);
-	ck_assert(story.stored[5] && tick_is_open(&n->tick));
-	ck_sql("0", "SELECT COUNT(published_at) FROM outbox");
-	node_connects(n);
-	ck_ok(tick_settle(&n->tick, &res, &e));
-	ck_assert_uint_eq(res.settled.fenced, 2);
-	ck_sql("1,2,3", "SELECT GROUP_CONCAT(global_sequence) FROM outbox "
-	    "WHERE published_at IS NOT NULL");
-	n->tick.backlog.candidates.narrow = false;
-	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
-	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
-	ck_assert_uint_eq(res.settled.delivered, 2);
-	/* Nobody is in doubt any more. */
-	fleet_reread(&n->fleet);
-	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
-	ck_assert_uint_eq(n->fleet.parts.items[1]->labels[0].in_doubt_upto, 0);
-	node_stop(n);
-}
-END_TEST
-
 /* Without leases nobody knows whether it is still as it was read. */
 START_TEST(nothing_is_read_ahead_without_leases)
 {
@@ -188,7 +128,6 @@ void
 add_narrow(TCase *tc)
 {
 	tcase_add_loop_test(tc, rows_are_read_ahead, 0, NROWS(aheads));
-	tcase_add_test(tc, lost_commit_is_made_good);
 	tcase_add_test(tc, nothing_is_read_ahead_without_leases);
 	tcase_add_test(tc, failed_tick_looks_everywhere);
 }

@@ -52,36 +52,6 @@ dice(unsigned n)
 	return (unsigned)rand() % n;
 }
 
-/* Hold up the commit until the worker waits for it, and then lose it. */
-static void
-hold_commit(void)
-{
-	story.held = true;
-	hold_commits();
-}
-
-static void
-lose_commit(MYSQL *mysql)
-{
-	story.held = false;
-	kill_thread(mysql_thread_id(mysql));
-	sql("BACKUP STAGE END");
-}
-
-/* The library's; the second further result is that of the COMMIT. */
-int STDCALL
-mysql_next_result(MYSQL *mysql)
-{
-	static int	(*real)(MYSQL *);
-
-	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "mysql_next_result");
-	if (strcmp(mysql->user, "outbox") == 0 && !story.inside &&
-	    ++story.results == 2 && story.held)
-		lose_commit(mysql);
-	return real(mysql);
-}
-
 void
 happen(void)
 {
@@ -110,13 +80,6 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
 		story.before = NULL;
 		sql("%s", story.meanwhile);
-	}
-	if (strcmp(mysql->user, "outbox") == 0)
-		story.results = 0;
-	if (strstr(text, "; COMMIT") != NULL) {
-		if (++story.pipelined == story.loses || (story.losses &&
-		    story.breaks_at != 1 && dice(4) == 0))
-			hold_commit();
 	}
 	if (story.breaks_at == 0 || strcmp(mysql->user, "outbox") != 0 ||
 	    --story.breaks_at > 0)
@@ -398,7 +361,6 @@ void
 random_begin(void)
 {
 	begin();
-	be_durable();	/* so that claims are pipelined */
 	conf->worker.batch_size = BATCH;
 	conf->worker.batch_bytes = 1000;
 	conf->worker.lease_ttl = conf->worker.heartbeat_ttl = 3600000;

@@ -350,8 +350,6 @@ choose_story(int seed)
 	story.failures = 25;
 	story.turns = seed % 7 < 4;
 	story.rings = seed % 5 < 3;
-	/* MySQL cannot hold one up. */
-	story.losses = !is_mysql();
 	conf->nats.recover = RECOVER_LOST;
 	if (seed % 5 == 4)
 		conf->worker.batch_size = 1;

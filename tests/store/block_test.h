@@ -64,11 +64,6 @@ extern struct story {
 	bool		 turns;		/* several batches a tick, sometimes */
 	bool		 rings;		/* wake some partitions, sometimes */
 	bool		 calm;		/* little fails, each row wakes */
-	bool		 losses;	/* of commits that are not waited for */
-	unsigned	 pipelined;	/* statements that end with one */
-	unsigned	 loses;		/* which of them is lost; 0: none */
-	unsigned	 results;	/* of the last one, but for the first */
-	bool		 held;		/* its commit is held up, to be lost */
 	unsigned	 scans;		/* statements */
 	int		 breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; SQL before it */

@@ -44,7 +44,7 @@ call(int i)
 	case 6: return store_beat(st, &any, &e);
 	case 7: return store_view(st, NULL, NULL, &v, &e);
 	case 8: return store_view(st, &labels, &labels, &v, &e);
-	case 9: return store_renew(st, NULL, 0, 0, &n, &e);
+	case 9: return store_renew(st, NULL, 0, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
@@ -224,7 +224,7 @@ START_TEST(whole_seconds_do_not_lie_ahead)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_ok(store_register(st, &e));
 	ck_ok(store_beat(st, &known, &e));
-	ck_ok(store_renew(st, NULL, 0, 0, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("0", AHEAD("published_at", "outbox"));
 	ck_sql("0", AHEAD("global_sequence > 1 AND available_at", "outbox"));

@@ -117,12 +117,12 @@ mix_leases(void)
 START_TEST(leases_are_listed)
 {
 	static const struct lease	want[] = {
-		{ "Z", 0, false, true, 0, 0 },
-		{ "mine", 3, true, false, 0, 0 },
-		{ "mine-old", 3, false, true, 0, 0 },
-		{ "none", 0, false, true, 0, 0 },
-		{ "other", 3, false, false, 0, 0 },
-		{ "other-old", 3, false, true, 0, 0 },
+		{ "Z", 0, false, true, 0 },
+		{ "mine", 3, true, false, 0 },
+		{ "mine-old", 3, false, true, 0 },
+		{ "none", 0, false, true, 0 },
+		{ "other", 3, false, false, 0 },
+		{ "other-old", 3, false, true, 0 },
 	};
 	struct lease			*leases;
 	size_t				 n;
@@ -168,9 +168,9 @@ START_TEST(named_leases_are_renewed)
 	uint64_t			n;
 
 	mix_leases();
-	ck_ok(store_renew(st, labels, 1, 0, &n, &e));
+	ck_ok(store_renew(st, labels, 1, &n, &e));
 	ck_assert_uint_eq(n, 0);
-	ck_ok(store_renew(st, labels, 3, 0, &n, &e));
+	ck_ok(store_renew(st, labels, 3, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
@@ -183,7 +183,7 @@ START_TEST(own_live_leases_are_renewed)
 	uint64_t	n;
 
 	mix_leases();
-	ck_ok(store_renew(st, NULL, 0, 0, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"

@@ -357,14 +357,12 @@ START_TEST(refused_row_is_not_claimed)
 	if (_i == 1)		/* left by another worker */
 		sql("UPDATE outbox SET claim_token = 'gone-1', available_at = "
 		    "NOW(6) - INTERVAL 1 SECOND");
-	b.pipelined = true;
 	put_obstacle("23000", "UPDATE", "outbox",
 	    "NEW.global_sequence = 4 AND NEW.available_at > NOW()");
 	ck_assert_uint_eq(claim(st, &b, 1, 6), 5);
 	ck_rows("1,2,3,5,6", "claim_token = '%s'", b.token);
 	ck_assert(batch_is_refused(&b, 4));
 	ck_assert(!batch_is_refused(&b, 3));
-	ck_assert(!b.pipelined);	/* not all of it is one statement */
 	batch_free(&b);
 	ck_assert_uint_eq(claim(st, &b, 4, 4), 0);
 	ck_assert_uint_eq(times_logged("sequence 4 cannot be claimed"), 1);

@@ -31,10 +31,6 @@ bury		3	poison
 commit		1	poison
 rollback	1	unburied
 '
-# The COMMIT of a claim, where it is not waited for.
-EARLY='
-pipelined commit	1	rung
-'
 MEMBER='
 heartbeat	1	nothing
 renew		1	nothing
@@ -61,7 +57,6 @@ commit		1	newcomer
 leave		2	leaver
 mark		1	marked
 clear marks	1	marked
-forget marks	1	overtaken
 binlog		5	unheard
 '
 FIRST='
@@ -114,6 +109,7 @@ answer		3	nothing
 export OUTBOX_FAULT=$DIR/faults
 mkdir -p "$OUTBOX_FAULT/passed"
 start_servers
+mark_columns
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 WORKERS=6
 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
@@ -370,17 +366,6 @@ marked() {
 			FROM outbox), in_doubt_epoch = lease_epoch - 1" || return
 	done
 }
-# A new epoch for the leases with an in-doubt mark.
-overtaken() {
-	arm "$1"
-	for _ in 1 2 3 4; do
-		wait_for 5 is_sql 'SELECT COUNT(*) > 0 FROM outbox_partitions
-		    WHERE in_doubt_epoch = lease_epoch' 1
-		sql 'UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1
-		    WHERE in_doubt_epoch = lease_epoch'
-		wait_for 3 has_fired && return
-	done
-}
 forgotten() {
 	arm "$1"
 	sql 'DELETE FROM outbox_workers'
@@ -546,7 +531,7 @@ wait_for 30 is_complete
 
 begin
 each "$TICK" 'before sent after' kill
-each "$BUS$EARLY" 'before after' kill
+each "$BUS" 'before after' kill
 finish 'killed in a tick'
 
 begin
@@ -555,7 +540,7 @@ finish 'killed in the rest'
 
 begin
 each "$TICK" 'before sent after' lost
-each "$BUS$EARLY" 'before after' lost
+each "$BUS" 'before after' lost
 finish 'connections lost in a tick'
 counts_are_right 'connections lost in a tick'
 few_lines 'connections lost in a tick'
@@ -654,7 +639,7 @@ is "$(sql "SELECT partition_count, COUNT(*) FROM outbox_settings
 
 # A new statement needs a line in the tables above.
 names() { awk -F '\t' 'NF { print $1 }' <<< "$*" | sort -u; }
-names "$TICK$EARLY$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BACK$BUS" > "$DIR/known"
+names "$TICK$MEMBER$LIFE$FIRST$PARK$CHANGE$LOSSES$BACK$BUS" > "$DIR/known"
 (cd "$OUTBOX_FAULT/passed" && for f in *; do echo "${f%.*}"; done) |
     sort -u > "$DIR/passed"
 is "$(comm -13 "$DIR/known" "$DIR/passed")" '' \

@@ -21,7 +21,6 @@ static const struct check {
 	{ doctor_binlog, true, false },
 	{ doctor_clock, true, false },
 	{ doctor_tables, true, false },
-	{ doctor_pipelining, true, true },
 	{ doctor_settings, true, true },
 	{ doctor_types, true, true },
 	{ doctor_plans, true, true },

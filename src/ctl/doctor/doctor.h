@@ -25,7 +25,6 @@ struct doctor {
 	int			 status;	/* of the problems */
 	bool			 connected;	/* to the database */
 	bool			 learned;	/* store_learn succeeded */
-	bool			 follows;	/* the binlog wakes workers */
 };
 
 /*
@@ -50,7 +49,6 @@ void	doctor_connect(struct doctor *);
 void	doctor_server(struct doctor *);
 void	doctor_clock(struct doctor *);
 void	doctor_tables(struct doctor *);
-void	doctor_pipelining(struct doctor *);	/* needs the columns, too */
 
 /* doctor_binlog.c; needs a connection */
 void	doctor_binlog(struct doctor *);

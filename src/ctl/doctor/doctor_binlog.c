@@ -113,8 +113,7 @@ doctor_binlog(struct doctor *d)
 
 	if (d->ctl->conf->wake.binlog == WAKE_OFF)
 		return;
-	d->follows = can_follow(d, &e);
-	if (d->follows)
+	if (can_follow(d, &e))
 		doctor_say(d, DOCTOR_OK, "binlog",
 		    "the account may read it: %s",
 		    is_listener(d, "resting") ? "the listener of this host "

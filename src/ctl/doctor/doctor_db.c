@@ -152,43 +152,6 @@ doctor_server(struct doctor *d)
 	check_mysql_tls(d);
 }
 
-/* What prevents pipelined claims, but for the server; NULL: nothing. */
-static const char *
-late_by_conf(const struct doctor *d)
-{
-	const struct conf	*conf = d->ctl->conf;
-
-	if (conf->wake.subject[0] == '\0' && !d->follows)
-		return conf->wake.binlog == WAKE_OFF ?
-		    "workers get no wake-ups: set wake.binlog: auto" :
-		    "workers get no wake-ups from the binlog";
-	if (conf->publish.driver != DRIVER_NATS || conf->nats.core)
-		return "the destination cannot be searched before a resend";
-	if (conf->nats.stream[0] == '\0')
-		return "the stream cannot be searched before a resend: set "
-		    "nats.stream";
-	if (conf->nats.recover == RECOVER_OFF)
-		return "the stream is not searched before a resend: set "
-		    "nats.recover: lost";
-	return NULL;
-}
-
-/* Without it latency is a few tenths of a millisecond higher: no warning. */
-void
-doctor_pipelining(struct doctor *d)
-{
-	const char	*why = late_by_conf(d);
-
-	if (why == NULL)
-		why = store_no_pipeline_reason(d->ctl->store);
-	if (why == NULL)
-		doctor_say(d, DOCTOR_OK, "latency", "messages are sent while "
-		    "their claim commits");
-	else
-		doctor_say(d, DOCTOR_OK, "latency", "messages are sent after "
-		    "their claim has committed: %s", why);
-}
-
 static int64_t
 wall_us(void)
 {

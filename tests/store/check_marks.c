@@ -1,31 +1,43 @@
 /*
- * pipelined_marks.c - the in-doubt mark of a lease, and what rows learn of it
+ * check_marks.c - the in-doubt mark of a lease, and what rows learn of it
+ *
+ * Workers of a former version set it.  Rows 1 to 4 wait in p00, and its lease is
+ * ours.
  */
-#include "store/pipelined_test.h"
+#include <string.h>
+
+#include "lib/frame.h"
+#include "lib/stages.h"
+#include "util/xalloc.h"
+#include "worker/fleet.h"
+
+/* Since when, up to which row, and of which owner the mark is. */
+#define MARKS	"SELECT IF(in_doubt_since IS NULL AND in_doubt_upto IS NULL " \
+		"AND in_doubt_epoch IS NULL, 'none', " \
+		"CONCAT(in_doubt_upto, IF(in_doubt_epoch = lease_epoch, " \
+		"' mine', ' former'))) FROM outbox_partitions " \
+		"WHERE partition_key = 'p00'"
+
+static void
+begin_marks(void)
+{
+	begin_store();
+	add_mark_columns();
+	ck_ok(store_learn(st, &e));
+	own_rows(4);
+}
 
 static const struct lease	 p00 = { .label = "p00" };
 static const struct lease	*leases = &p00;
 static const uint64_t		 all[] = { 1, 2, 3, 4, 5, 6 };
 
 static void
-renew(uint64_t upto)
+do_renew(void)
 {
 	uint64_t	n;
 
-	ck_ok(store_renew(st, NULL, 0, upto, &n, &e));
+	ck_ok(store_renew(st, NULL, 0, &n, &e));
 	ck_assert_uint_eq(n, 1);
-}
-
-static void
-do_renew(void)
-{
-	renew(0);
-}
-
-static void
-do_renew_early(void)
-{
-	renew(4004);
 }
 
 static void
@@ -94,7 +106,8 @@ do_clear_others(void)
 }
 
 /*
- * A mark before, what happens, and the mark after it; 4 is the last row.
+ * A mark before, what happens, and the mark after it; 4 is the last row.  The
+ * one of the present epoch is that of an owner of the former version.
  */
 static const struct {
 	const char	*from;
@@ -102,54 +115,37 @@ static const struct {
 	const char	*to;
 } marks[] = {
 	{ "none", do_renew, "none" },
-	{ "none", do_renew_early, "new 4004 mine" },
-	{ "old 3 mine", do_renew_early, "new 4004 mine" },
-	/* The bound does not sink. */
-	{ "old 9000 mine", do_renew_early, "new 9000 mine" },
-	{ "old 3 mine", do_renew, "none" },
-	{ "late 3 mine", do_renew, "late 3 mine" },
-	{ "old 3 former", do_renew_early, "old 3 former" },
-	{ "old 3 former", do_renew, "old 3 former" },
+	{ "3 former", do_renew, "3 former" },
 	{ "none", do_acquire, "none" },
-	{ "old 3 mine", do_acquire, "old 3 former" },
-	{ "old 3 former", do_acquire, "old 3 former" },
-	{ "none", do_take_over, "none" },
-	{ "old 3 mine", do_take_over, "old 3 former" },
-	{ "old 3 former", do_take_over, "old 3 former" },
-	{ "none", do_raise, "none" },
-	{ "old 3 mine", do_raise, "old 3 former" },
-	{ "old 3 former", do_raise, "old 3 former" },
-	{ "late 3 mine", do_release, "none" },
-	{ "old 3 former", do_release, "old 3 former" },
-	{ "late 3 mine", do_leave, "none" },
-	{ "old 3 former", do_leave, "old 3 former" },
-	{ "old 3 mine", do_clear_known, "old 3 mine" },
-	{ "old 3 former", do_clear, "old 3 former" },
-	{ "old 2 former", do_clear_delivered, "old 2 former" },
-	{ "old 1 former", do_clear_delivered, "none" },
-	{ "old 3 former", do_clear_known, "none" },
-	{ "old 4 former", do_clear_known, "old 4 former" },
-	{ "old 3 former", do_clear_others, "old 3 former" },
+	{ "3 mine", do_acquire, "3 former" },
+	{ "3 former", do_acquire, "3 former" },
+	{ "3 mine", do_take_over, "3 former" },
+	{ "3 former", do_take_over, "3 former" },
+	{ "3 mine", do_raise, "3 former" },
+	{ "3 former", do_raise, "3 former" },
+	{ "3 former", do_release, "3 former" },
+	{ "3 former", do_leave, "3 former" },
+	{ "3 mine", do_clear_known, "3 mine" },
+	{ "3 former", do_clear, "3 former" },
+	{ "2 former", do_clear_delivered, "2 former" },
+	{ "1 former", do_clear_delivered, "none" },
+	{ "3 former", do_clear_known, "none" },
+	{ "4 former", do_clear_known, "4 former" },
+	{ "3 former", do_clear_others, "3 former" },
 };
 
-/* lease_ttl, after which a mark is old, is 10 minutes. */
-void
+static void
 set_mark(const char *mark)
 {
-	char	since[8], whose[8];
+	char	whose[8];
 	int	upto;
 
-	conf->worker.lease_ttl = 600000;
-	if (strcmp(mark, "none") == 0) {
-		sql("UPDATE outbox_partitions SET in_doubt_since = NULL, "
-		    "in_doubt_upto = NULL, in_doubt_epoch = NULL");
+	if (strcmp(mark, "none") == 0)
 		return;
-	}
-	ck_assert_int_eq(sscanf(mark, "%7s %d %7s", since, &upto, whose), 3);
+	ck_assert_int_eq(sscanf(mark, "%d %7s", &upto, whose), 2);
 	sql("UPDATE outbox_partitions SET in_doubt_since = NOW(6) - INTERVAL "
-	    "%s, in_doubt_upto = %d, in_doubt_epoch = lease_epoch - %d",
-	    strcmp(since, "late") == 0 ? "5 MINUTE" : "1 HOUR", upto,
-	    strcmp(whose, "former") == 0);
+	    "1 HOUR, in_doubt_upto = %d, in_doubt_epoch = lease_epoch - %d",
+	    upto, strcmp(whose, "former") == 0);
 }
 
 START_TEST(mark_follows_the_lease)
@@ -161,32 +157,26 @@ START_TEST(mark_follows_the_lease)
 }
 END_TEST
 
-START_TEST(old_tables_have_no_marks)
+/* Tables of this version have no columns for marks. */
+START_TEST(new_tables_have_no_marks)
 {
 	static const char *const	columns[] = {
-		"outbox_partitions", "in_doubt_since", "outbox_partitions",
-		"in_doubt_upto", "outbox_partitions", "in_doubt_epoch",
-		"outbox", "in_doubt_since",
+		"in_doubt_since", "in_doubt_upto", "in_doubt_epoch",
 	};
-	const char	*table = columns[2 * _i], *name = columns[2 * _i + 1];
-	const char	*type = strcmp(name, "in_doubt_since") == 0 ?
-			    "TIMESTAMP(6)" : "BIGINT UNSIGNED";
+	struct parking	parking = { 1, all, 4 };
+	struct range	r = range("p00", 1);
 
-	ck_assert(store_can_pipeline(st));
-	sql("ALTER TABLE %s DROP COLUMN %s", table, name);
+	sql("ALTER TABLE outbox_partitions DROP COLUMN %s", columns[_i]);
 	ck_ok(store_learn(st, &e));
-	ck_assert(!store_can_pipeline(st));
-	do_renew_early();
+	do_renew();
+	ck_ok(store_park(st, &r, 1, &parking, 1, &e));
 	do_raise();
 	do_acquire();
 	do_take_over();
 	do_release();
-	sql("ALTER TABLE %s ADD COLUMN %s %s NULL DEFAULT NULL", table, name,
-	    type);
-	ck_sql("none", MARKS);
-	conf->worker.leasing = false;
-	ck_ok(store_learn(st, &e));
-	ck_assert(!store_can_pipeline(st));
+	for (int i = 0; i < NROWS(columns); i++)
+		sql_works("ALTER TABLE outbox_partitions DROP COLUMN %s",
+		    columns[i]);
 }
 END_TEST
 
@@ -198,7 +188,7 @@ START_TEST(rows_learn_what_the_lease_knows)
 {
 	add_lease("p01", ME, 1);
 	add_rows(5, 6, "'p01'");
-	set_mark("old 4 former");
+	set_mark("4 former");
 	sql("UPDATE outbox_partitions SET in_doubt_upto = NULL "
 	    "WHERE partition_key = 'p01'; "
 	    "UPDATE outbox SET in_doubt_since = NOW(6) WHERE "
@@ -215,7 +205,7 @@ END_TEST
 /* A row that takes no mark is not claimed either; the others are. */
 START_TEST(refused_row_learns_nothing)
 {
-	set_mark("old 4 former");
+	set_mark("4 former");
 	put_obstacle("23000", "UPDATE", "outbox", "NEW.global_sequence = 3");
 	ck_ok(store_mark_rows_in_doubt(st, all, 4, &e));
 	ck_rows("1,2,4", "in_doubt_since IS NOT NULL");
@@ -234,7 +224,7 @@ START_TEST(parked_rows_take_it_with_them)
 	struct parking	parking = { 1, all, 4 };
 	struct range	r = range("p00", 1);
 
-	set_mark(_i == 0 ? "old 3 former" : "old 3 mine");
+	set_mark(_i == 0 ? "3 former" : "3 mine");
 	sql("UPDATE outbox SET in_doubt_since = NOW(6) WHERE "
 	    "global_sequence = 2; "
 	    "UPDATE outbox SET claim_token = 'x' WHERE global_sequence = 3");
@@ -292,14 +282,48 @@ START_TEST(marks_are_found_by_keys)
 }
 END_TEST
 
-void
-add_marks(TCase *tc)
+/* Each worker of this version learns of it before it claims. */
+START_TEST(mark_of_a_former_owner_comes_first)
 {
+	struct fleet	 fleet;
+	int64_t		 now = 1000;
+
+	ck_ok(store_register(st, &e));
+	fleet_init(&fleet, conf, st);
+	set_mark(_i == 0 ? "3 former" : "3 mine");
+	if (_i == 1)		/* its owner dies */
+		sql("UPDATE outbox_partitions SET lease_owner = '" OTHER
+		    "', lease_until = NOW(6)");
+	ck_ok(fleet_round(&fleet, now, &e));
+	ck_assert(fleet_is_in_doubt(partition_of(&fleet, "p00"), 3));
+	ck_assert(!fleet_is_in_doubt(partition_of(&fleet, "p00"), 4));
+	sql("UPDATE outbox SET published_at = NOW(6) "
+	    "WHERE global_sequence <= 3");
+	ck_ok(fleet_round(&fleet, now + FLEET_READ_MS, &e));
+	ck_assert(!fleet_is_in_doubt(partition_of(&fleet, "p00"), 1));
+	ck_sql("none", MARKS);
+	fleet_free(&fleet);
+}
+END_TEST
+
+static void
+add_all(Suite *s, const struct kind *k)
+{
+	TCase	*tc = add_case(s, "marks", k, k->start, begin_marks,
+		    end_store);
+
 	tcase_add_loop_test(tc, mark_follows_the_lease, 0, NROWS(marks));
-	tcase_add_loop_test(tc, old_tables_have_no_marks, 0, 4);
 	tcase_add_test(tc, rows_learn_what_the_lease_knows);
 	tcase_add_test(tc, refused_row_learns_nothing);
 	tcase_add_loop_test(tc, parked_rows_take_it_with_them, 0, 2);
 	tcase_add_loop_test(tc, mark_of_the_lease_without_a_label_stays, 0, 3);
 	tcase_add_test(tc, marks_are_found_by_keys);
+	tcase_add_loop_test(tc, mark_of_a_former_owner_comes_first, 0, 2);
+	tcase_add_loop_test(tc, new_tables_have_no_marks, 0, 3);
+}
+
+int
+main(void)
+{
+	return frame_run("marks", add_all);
 }
