@@ -23,7 +23,7 @@ static const char *const	statements[] = {
 	"registry", "release", "renew", "repartition", "retention", "retry",
 	"rollback", "rows found", "schedule", "scheduled", "schema",
 	"scrub", "send again", "server", "session", "settings", "settle",
-	"settle and claim", "strays", "stream", "take over", "unblock",
+	"strays", "stream", "take over", "unblock",
 	"unpark", "waiting", "watermark"
 };
 

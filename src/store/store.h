@@ -602,30 +602,6 @@ int	store_settle(struct store *, const struct batch *, struct settled *,
 	    struct err *);
 
 /*
- * store_settle_and_claim.c - settle a batch and claim the next
- */
-
-/*
- * Write back a batch of delivered messages and claim the next one, as
- * store_claim does, but only rows without a token.  *changed counts the rows of
- * both; the fetch shows how many of them were claimed.  Call store_note_settled
- * then: otherwise store_settle writes the first batch again.
- */
-int	store_settle_and_claim(struct store *, const struct batch *delivered,
-	    const struct claim_set *, struct batch *, uint64_t *changed,
-	    struct err *);
-
-/*
- * store_settle_and_claim has succeeded, or its answer was lost: if store_settle
- * then finds no row of the first batch to write, it counts none as fenced.
- */
-void	store_settle_is_in_doubt(struct settled *);
-
-/* Report how many rows of the first batch were written back. */
-void	store_note_settled(const struct batch *delivered, struct settled *,
-	    uint64_t written);
-
-/*
  * store_stream_audit.c - delivered rows, and whether the stream still has them
  */
 

@@ -29,9 +29,8 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
  * This reads each lease once; a join of each row with its lease took a sixth of
  * the claim's time.
  */
-void
-store_put_leases_are_mine(struct store *s, const struct range *ranges,
-    size_t n)
+static void
+put_leases_are_mine(struct store *s, const struct range *ranges, size_t n)
 {
 	if (!s->conf->worker.leasing)
 		return;
@@ -161,16 +160,8 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	store_put(s, ") AND {o.published_at} IS NULL");
 	put_claimable(s, abandoned, c->token);
 	store_put_is_time(s);
-	store_put_leases_are_mine(s, c->set.ranges, c->set.nranges);
+	put_leases_are_mine(s, c->set.ranges, c->set.nranges);
 	return store_exec(s, "claim", claimed, e);
-}
-
-void
-store_begin_claim(struct store *s, struct batch *b)
-{
-	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
-	    ++s->claims, (long long)s->conf->worker.claim_ttl);
-	b->claimed_at = clock_ms();
 }
 
 /* Claim; a row that the database refuses for its contents is left out. */
@@ -204,7 +195,9 @@ store_claim(struct store *s, const struct claim_set *set, struct batch *b,
 {
 	struct claim	c = { *set, b->token };
 
-	store_begin_claim(s, b);
+	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
+	    ++s->claims, (long long)s->conf->worker.claim_ttl);
+	b->claimed_at = clock_ms();
 	*claimed = 0;
 	if (claim_some(s, c, false, b, claimed, e) < 0)
 		return -1;

@@ -126,10 +126,6 @@ void	store_put_fence(struct store *, const struct range *, size_t n);
 /* " AND ...": the time of row o has come, if it has one of its own. */
 void	store_put_is_time(struct store *);
 
-/* " AND ...": row o is in one of these ranges; this worker holds all. */
-void	store_put_leases_are_mine(struct store *, const struct range *,
-	    size_t n);
-
 /*
  * store_msg.c: the columns of a message of row o and event e, first in the
  * SELECT, with bodies of up to max bytes; and how to read them.
@@ -153,18 +149,6 @@ struct bytes store_column(const struct db_rows *, unsigned i);
 /* Give the rows to the batch, whose texts they hold. */
 void	store_keep_rows(struct batch *, struct db_rows *);
 
-/* Give the batch a new token and its time, which is before the claim. */
-void	store_begin_claim(struct store *, struct batch *);
-
-/*
- * Are stream sequences of delivered messages stored, and the hashes of their
- * ids?  And the values of these columns, by row.
- */
-bool	store_keeps_acks(const struct store *);
-bool	store_keeps_hashes(const struct store *);
-void	store_put_delivered_values(struct store *, const struct batch *,
-	    bool hashes);
-
 /*
  * store_stream_audit.c: sequences of rows; and their acks (0: NULL) or hashes,
  * by row.  The rows are in sequence order.
@@ -175,9 +159,5 @@ void	store_put_by_row(struct store *, const struct acked *, size_t n,
 
 /* A time before anything in the database. */
 #define STORE_EVER	"1970-01-02"
-
-/* Bits of settled.done: written, and perhaps written. */
-#define SETTLED(outcome)	(1u << (outcome))
-#define SETTLED_IN_DOUBT(outcome)	(SETTLED(outcome) << 8)
 
 #endif

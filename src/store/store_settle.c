@@ -15,6 +15,10 @@
 /* The delay of a row that the database refuses for its contents. */
 #define ASIDE_MS	30000
 
+/* Bits of settled.done: written, and perhaps written. */
+#define SETTLED(outcome)	(1u << (outcome))
+#define SETTLED_IN_DOUBT(outcome)	(SETTLED(outcome) << 8)
+
 static bool
 is_unwritten(const struct msg *m, enum outcome outcome)
 {
@@ -58,8 +62,8 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
  * Messages are in sequence order: INTERVAL of sorted constants is a binary
  * search, while CASE compares with one after the other.
  */
-void
-store_put_delivered_values(struct store *s, const struct batch *b, bool hashes)
+static void
+put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 {
 	store_put(s, "ELT(INTERVAL({global_sequence}");
 	for (size_t i = 0; i < b->n; i++)
@@ -81,33 +85,23 @@ store_put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 	buf_str(&s->sql, ")");
 }
 
-/* A sequence without the name of its stream is of no use. */
-bool
-store_keeps_acks(const struct store *s)
-{
-	return store_has_column(s, COL_ACK_SEQUENCE) &&
-	    conf_stream(s->conf)[0] != '\0';
-}
-
-bool
-store_keeps_hashes(const struct store *s)
-{
-	return store_keeps_acks(s) && store_has_column(s, COL_MESSAGE_HASH);
-}
-
 static int
 write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
+	/* A sequence without the name of its stream is of no use. */
+	bool	acks = store_has_column(s, COL_ACK_SEQUENCE) &&
+		    conf_stream(s->conf)[0] != '\0';
+
 	store_sql(s, "UPDATE {outbox} {primary} "
 	    "SET {published_at} = {now}, {claim_token} = NULL");
-	if (store_keeps_acks(s)) {
+	if (acks) {
 		store_put(s, ", {ack_sequence} = ");
-		store_put_delivered_values(s, b, false);
+		put_delivered_values(s, b, false);
 	}
-	if (store_keeps_hashes(s)) {
+	if (acks && store_has_column(s, COL_MESSAGE_HASH)) {
 		store_put(s, ", {message_hash} = ");
-		store_put_delivered_values(s, b, true);
+		put_delivered_values(s, b, true);
 	}
 	put_held(s, b, outcome);
 	return store_exec(s, "settle", matched, e);

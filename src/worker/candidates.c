@@ -166,21 +166,12 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
-/* Does the row wait, or is it in the open batch? */
-static bool
-is_known_row(const struct candidates *l, const struct batch *open,
-    uint64_t sequence)
-{
-	return lanes_has_row(l->lanes, sequence) ||
-	    (open != NULL && batch_msg(open, sequence) != NULL);
-}
-
 /*
  * The scanned partitions are not woken any more, if the scan was not too early
  * or found a new row; and count the rows of each label that it read in vain.
  */
 static void
-note_scan(struct candidates *l, const struct batch *open)
+note_scan(struct candidates *l)
 {
 	struct scan	*s = &l->scan;
 
@@ -189,7 +180,7 @@ note_scan(struct candidates *l, const struct batch *open)
 		candidates_were_read(s->parts[i], s->began_at / 1000);
 	}
 	for (size_t i = 0; i < s->n; i++)
-		if (is_known_row(l, open, s->rows[i].sequence))
+		if (lanes_has_row(l->lanes, s->rows[i].sequence))
 			range_label(s, s->rows[i].range)->nknown++;
 		else
 			s->parts[s->rows[i].range]->woken = false;
@@ -208,15 +199,14 @@ note_left(struct scan *s)
  * heads fill the batch, later heads give way to the first row that is left.
  */
 static void
-take_rows(struct candidates *l, struct picks *k, const struct batch *open,
-    size_t limit)
+take_rows(struct candidates *l, struct picks *k, size_t limit)
 {
 	struct scan	*s = &l->scan;
 
 	for (; s->next < s->n; s->next++) {
 		struct candidate c = s->rows[s->next];
 
-		if (is_known_row(l, open, c.sequence))
+		if (lanes_has_row(l->lanes, c.sequence))
 			continue;
 		if (k->n == limit)
 			cut_at(k, c.sequence);
@@ -232,15 +222,14 @@ take_rows(struct candidates *l, struct picks *k, const struct batch *open,
  * again get at most half of the batch; of batches of one row, every other one.
  */
 static void
-take_first(struct candidates *l, struct picks *k, const struct batch *open,
-    size_t limit)
+take_first(struct candidates *l, struct picks *k, size_t limit)
 {
 	uint64_t	*seen = note_seen(&l->scan);
 
-	note_scan(l, open);
+	note_scan(l);
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->npicks++ % 2) / 2 :
 	    limit);
-	take_rows(l, k, open, limit);
+	take_rows(l, k, limit);
 	note_left(&l->scan);
 	free(seen);
 }
@@ -416,8 +405,8 @@ goes_on(const struct candidates *l)
 }
 
 int
-candidates_pick(struct candidates *l, struct picks *k, const struct batch *open,
-    size_t limit, struct err *e)
+candidates_pick(struct candidates *l, struct picks *k, size_t limit,
+    struct err *e)
 {
 	bool	on = goes_on(l);
 
@@ -431,9 +420,9 @@ candidates_pick(struct candidates *l, struct picks *k, const struct batch *open,
 	k->ahead = l->scan.ahead;
 	memset(&l->scan.ahead, 0, sizeof(l->scan.ahead));
 	if (on)
-		take_rows(l, k, open, limit);
+		take_rows(l, k, limit);
 	else
-		take_first(l, k, open, limit);
+		take_first(l, k, limit);
 	sort(k);
 	return 0;
 }
@@ -500,12 +489,6 @@ void
 candidates_are_none(struct candidates *l, bool none)
 {
 	l->empty = none;
-}
-
-int64_t
-candidates_began(const struct candidates *l)
-{
-	return l->scan.began_at / 1000;
 }
 
 void

@@ -85,13 +85,9 @@ void	candidates_init(struct candidates *, const struct conf *,
 	    struct store *, struct parts *, struct lanes *);
 void	candidates_free(struct candidates *);
 
-/*
- * Pick at most limit rows.  Rows of open are left out: a batch that is
- * published and not yet settled, or NULL.  The caller calls picks_free(), also
- * after -1.
- */
-int	candidates_pick(struct candidates *, struct picks *,
-	    const struct batch *open, size_t limit, struct err *);
+/* Pick at most limit rows.  The caller calls picks_free(), also after -1. */
+int	candidates_pick(struct candidates *, struct picks *, size_t limit,
+	    struct err *);
 void	picks_free(struct picks *);
 
 /* The partition of a picked row; NULL for other rows. */
@@ -144,9 +140,6 @@ void	candidates_drop(struct candidates *);
 
 /* Would the next scan first ask whether any row waits? */
 bool	candidates_would_ask(const struct candidates *);
-
-/* When the last scan began, clock_ms(). */
-int64_t	candidates_began(const struct candidates *);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	candidates_next_due(struct candidates *);

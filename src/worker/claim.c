@@ -83,57 +83,28 @@ prepare_claim(struct claim *c, struct picks *k, struct err *e)
 }
 
 static int
-claim_alone(struct claim *c, struct picks *k, struct batch *b,
+stamp_and_fetch(struct claim *c, struct picks *k, struct batch *b,
     uint64_t *claimed, struct err *e)
 {
 	struct range		ranges[STORE_RANGES];
 	struct claim_set	set = { ranges, picks_ranges(k, ranges),
 				    k->sequences, k->n };
 
-	if (store_claim(c->store, &set, b, claimed, e) < 0)
+	if (prepare_claim(c, k, e) < 0 ||
+	    store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;
 	if (*claimed == 0 || use_ahead(c, k, *claimed == k->n, b))
 		return 0;
 	return fetch(c, k, *claimed, b, e);
 }
 
-/* Also writes the open batch back; if the claim fails, that one stays open. */
-static int
-settle_and_claim(struct claim *c, struct settle *s, struct picks *k,
-    struct batch *b, uint64_t *claimed, struct err *e)
-{
-	struct range		ranges[STORE_RANGES];
-	struct claim_set	set = { ranges, picks_ranges(k, ranges),
-				    k->sequences, k->n };
-	uint64_t		changed;
-	int			rc;
-
-	rc = store_settle_and_claim(c->store, &s->batch, &set, b, &changed, e);
-	if (rc == 0 || store_fault(c->store) == DB_LOST)
-		settle_is_in_doubt(s);
-	if (rc < 0)
-		return -1;
-	if (!use_ahead(c, k, changed == s->batch.n + k->n, b) &&
-	    fetch(c, k, k->n, b, e) < 0)
-		return -1;
-	settle_done_with_claim(s, changed - b->n);
-	*claimed = b->n;
-	return 0;
-}
-
 int
-claim_rows(struct claim *c, struct settle *s, struct picks *k,
-    struct batch *b, uint64_t *claimed, struct err *e)
+claim_rows(struct claim *c, struct picks *k, struct batch *b,
+    uint64_t *claimed, struct err *e)
 {
-	int	rc;
-
 	memset(b, 0, sizeof(*b));
 	*claimed = 0;
-	if (prepare_claim(c, k, e) < 0)
-		return -1;
-	rc = s->open ? settle_and_claim(c, s, k, b, claimed, e) :
-	    claim_alone(c, k, b, claimed, e);
-	if (rc < 0) {
+	if (stamp_and_fetch(c, k, b, claimed, e) < 0) {
 		batch_free(b);
 		return -1;
 	}

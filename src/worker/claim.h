@@ -17,7 +17,6 @@
 #include "util/err.h"
 #include "worker/backlog.h"
 #include "worker/fleet.h"
-#include "worker/settle.h"
 
 struct claim {
 	struct store		*store;
@@ -30,12 +29,11 @@ void	claim_init(struct claim *, const struct conf *, struct store *,
 
 /*
  * Claim the picked rows, one at least, and fetch those that are ours then into
- * the batch.  The same statement writes the open batch back, if there is one.
- * -1: the database failed and the batch is empty; settle_is_open() tells
- * whether that other one is still to be written back.
+ * the batch.  When this returns, the claim is committed: the messages may be
+ * sent.  -1: the database failed and the batch is empty.
  */
-int	claim_rows(struct claim *, struct settle *, struct picks *,
-	    struct batch *, uint64_t *claimed, struct err *);
+int	claim_rows(struct claim *, struct picks *, struct batch *,
+	    uint64_t *claimed, struct err *);
 
 /* Read why picked rows are not in the batch; missed_free() also after -1. */
 int	claim_learn_missed(struct claim *, const struct picks *,

@@ -41,16 +41,3 @@ settle_close(struct settle *s)
 	batch_free(&s->batch);
 	s->open = false;
 }
-
-void
-settle_is_in_doubt(struct settle *s)
-{
-	store_settle_is_in_doubt(&s->counts);
-}
-
-void
-settle_done_with_claim(struct settle *s, uint64_t written)
-{
-	store_note_settled(&s->batch, &s->counts, written);
-	settle_close(s);
-}

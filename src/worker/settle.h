@@ -38,10 +38,4 @@ size_t	settle_nmessages(const struct settle *);
 int	settle_write(struct settle *, struct err *);
 void	settle_close(struct settle *);
 
-/* It may be written back already: the next try counts no row as fenced. */
-void	settle_is_in_doubt(struct settle *);
-
-/* The open batch was written back with the claim of the next one. */
-void	settle_done_with_claim(struct settle *, uint64_t written);
-
 #endif

@@ -15,9 +15,6 @@
 #include "publish/advisory.h"
 #include "util/clock.h"
 
-/* A tick has several batches only while they are not larger than this. */
-#define SMALL_BATCH	(STORE_FEW / 2)
-
 static_assert(CLASSES <= TOTALS_CLASSES, "each class has a counter");
 
 /* After a stall, heads of blocked lanes wait for this many times its length. */
@@ -113,31 +110,11 @@ count_dead(struct tick *t)
 static void
 count_batch(struct tick *t, struct tick_result *res)
 {
-	const struct settled	*s = &t->settle.counts;
-	struct settled		*sum = &res->settled;
-	struct relay_result	 r = t->relayed;
-
 	add_totals(t);
-	res->claimed += t->claimed;
-	res->former += t->former;
-	sum->delivered += s->delivered;
-	sum->retried += s->retried;
-	sum->deferred += s->deferred;
-	sum->dead += s->dead;
-	sum->returned += s->returned;
-	sum->fenced += s->fenced;
-	r.delivered += res->relay.delivered;
-	r.duplicates += res->relay.duplicates;
-	if (r.renamed == 0)
-		r.renamed_why = res->relay.renamed_why;
-	if (r.unread == 0)
-		r.unread_why = res->relay.unread_why;
-	r.renamed += res->relay.renamed;
-	r.unread += res->relay.unread;
-	r.failed += res->relay.failed;
-	r.refused += res->relay.refused;
-	r.skipped += res->relay.skipped;
-	res->relay = r;
+	res->claimed = t->claimed;
+	res->former = t->former;
+	res->settled = t->settle.counts;
+	res->relay = t->relayed;
 	begin_count(t);
 }
 
@@ -170,43 +147,25 @@ count_former(struct tick *t, const struct batch *b)
  * The stages
  */
 
-/*
- * more: rows were picked since those of the batch, and may come back; then the
- * scan does not go on behind them.
- */
+/* Write the open batch back, if there is one; its rows are over then. */
 static int
-settle(struct tick *t, bool more, struct tick_result *res, struct err *e)
+settle(struct tick *t, struct tick_result *res, struct err *e)
 {
 	struct settle	*s = &t->settle;
-	uint64_t	 delivered;
 
-	if (!settle_is_open(s))
+	if (!s->open)
 		return 0;
 	if (settle_write(s, e) < 0)
 		return -1;
-	delivered = s->counts.delivered;
 	advisory_tell(t->relay, &s->batch, s->counts.dead);
 	count_dead(t);
+	if (s->counts.delivered == t->picked)
+		candidates_all_done(&t->backlog.candidates);
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
-	if (!more && delivered == t->picked)
-		candidates_all_done(&t->backlog.candidates);
 	settle_close(s);
 	return 0;
-}
-
-/* Between two batches of a tick no lane is blocked: nothing to prepare. */
-static int
-pick(struct tick *t, struct picks *k, size_t limit, struct err *e)
-{
-	const struct batch	*open = t->settle.open ? &t->settle.batch :
-				    NULL;
-
-	if (open == NULL && backlog_prepare(&t->backlog, clock_ms(), e) < 0)
-		return -1;
-	return candidates_pick(&t->backlog.candidates, k, open,
-	    memory_budget_rows(&t->claim.budget, limit), e);
 }
 
 static int
@@ -224,21 +183,10 @@ learn_missed(struct tick *t, const struct picks *k, struct err *e)
 }
 
 static int
-claim(struct tick *t, struct picks *k, struct tick_result *res, struct err *e)
+claim(struct tick *t, struct picks *k, struct err *e)
 {
-	struct batch	*b = &t->batch;
-	bool		 was_open = t->settle.open;
-	uint64_t	 claimed;
-
-	if (claim_rows(&t->claim, &t->settle, k, b, &claimed, e) < 0) {
-		/* Separate statements show which row the database refuses. */
-		if (!t->settle.open || !store_refused_value(t->store) ||
-		    settle(t, true, res, e) < 0 || claim_rows(&t->claim,
-		    &t->settle, k, b, &claimed, e) < 0)
-			return -1;
-	} else if (was_open)
-		count_batch(t, res);
-	t->claimed = claimed;
+	if (claim_rows(&t->claim, k, &t->batch, &t->claimed, e) < 0)
+		return -1;
 	return learn_missed(t, k, e);
 }
 
@@ -249,10 +197,12 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 {
 	struct candidates	*c = &t->backlog.candidates;
 	struct picks		 k = { 0 };
-	int			 rc = pick(t, &k, limit, e);
+	int			 rc;
 
-	if (rc == 0)
-		rc = k.n == 0 ? settle(t, false, res, e) : claim(t, &k, res, e);
+	rc = candidates_pick(c, &k, memory_budget_rows(&t->claim.budget,
+	    limit), e);
+	if (rc == 0 && k.n > 0)
+		rc = claim(t, &k, e);
 	if (rc == 0) {
 		t->picked = k.n;
 		res->left = candidates_left_some(c);
@@ -310,32 +260,6 @@ publish(struct tick *t, struct err *e)
 	return 0;
 }
 
-/*
- * May the next batch be claimed in the statement that writes this one back?
- * Only if all of it was delivered, if it is small, so that a scan that reads
- * its rows again is cheap, and if no time limit ends the tick.
- */
-static bool
-may_settle_and_claim(const struct tick *t, bool left, int64_t until)
-{
-	return t->claimed > 0 && t->claimed <= SMALL_BATCH &&
-	    t->relayed.delivered == t->picked &&
-	    lanes_count(t->backlog.lanes) == 0 &&
-	    clock_ms() < until && store_is_open(t->store) &&
-	    (left || t->wait_rows == NULL || t->wait_rows(t->wait_rows_arg));
-}
-
-static int
-run_batches(struct tick *t, size_t limit, int64_t until,
-    struct tick_result *res, struct err *e)
-{
-	do {
-		if (pick_and_claim(t, limit, res, e) < 0 || publish(t, e) < 0)
-			return -1;
-	} while (may_settle_and_claim(t, res->left, until));
-	return settle(t, false, res, e);
-}
-
 static void
 pass_on(struct tick *t)
 {
@@ -362,15 +286,17 @@ wake_types(struct tick *t)
 }
 
 int
-tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
-    struct err *e)
+tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 {
-	int	rc;
+	int	rc = 0;
 
 	memset(res, 0, sizeof(*res));
 	tick_adopt(t);
 	begin_count(t);
-	rc = run_batches(t, limit, until, res, e);
+	if (backlog_prepare(&t->backlog, clock_ms(), e) < 0 ||
+	    pick_and_claim(t, limit, res, e) < 0 || publish(t, e) < 0 ||
+	    settle(t, res, e) < 0)
+		rc = -1;
 	if (rc < 0) {
 		batch_free(&t->batch);
 		/* Our next claim takes these rows again. */
@@ -388,7 +314,7 @@ tick_run(struct tick *t, size_t limit, int64_t until, struct tick_result *res,
 int
 tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 {
-	int	rc = settle(t, false, res, e);
+	int	rc = settle(t, res, e);
 
 	pass_on(t);
 	return rc;

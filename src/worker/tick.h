@@ -40,14 +40,6 @@ struct tick {
 	struct totals		*totals;	/* of the slot; set by the
 						   owner */
 
-	/*
-	 * Called when a batch is delivered and no more rows are known: true if
-	 * another scan may find some.  May wait some ms for them.  NULL: scan
-	 * again at once.
-	 */
-	bool			(*wait_rows)(void *);
-	void			*wait_rows_arg;
-
 	struct batch		 batch;		/* claimed and not yet open */
 
 	/* Counts of this batch, or of the one that is to be settled. */
@@ -77,13 +69,12 @@ void	tick_free(struct tick *);
 void	tick_adopt(struct tick *);
 
 /*
- * Relay a batch of at most limit rows, and further ones until this clock_ms()
- * while they are small and delivered completely.  -1: the database failed.
- * Outcomes that are not written back stay open then: tick_settle() must succeed
- * before the next tick.  The result has the batches that were written back.
+ * Relay a batch of at most limit rows.  -1: the database failed.  Outcomes that
+ * are not written back stay open then: tick_settle() must succeed before the
+ * next tick, and its result has the batch.
  */
-int	tick_run(struct tick *, size_t limit, int64_t until,
-	    struct tick_result *, struct err *);
+int	tick_run(struct tick *, size_t limit, struct tick_result *,
+	    struct err *);
 
 /* Are outcomes not written back yet? */
 bool	tick_is_open(const struct tick *);

@@ -355,10 +355,6 @@ init(struct worker *w, const struct worker_args *a)
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	w->tick.totals = w->totals;
-	if (!a->once) {
-		w->tick.wait_rows = worker_wait_rows;
-		w->tick.wait_rows_arg = w;
-	}
 	report_init(&w->report, &a->report, a->id, clock_ms());
 }
 

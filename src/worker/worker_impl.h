@@ -59,9 +59,6 @@ struct worker {
 	bool				 warned_count;
 	char				 prefix[STORE_PREFIX];	/* of message ids */
 	struct poll_interval		 poll;		/* between ticks */
-	int64_t				 waited_us;	/* for rows, in this tick */
-	int64_t				 woken_at_us;	/* last wake-up */
-	int64_t				 wakeup_gap_us;	/* mean of recent ones */
 	unsigned			 types_shown;	/* the relay's changes */
 	unsigned			 version_seen;	/* of fleet.parts */
 	bool				 clean;	/* no failure in the last tick */
@@ -115,9 +112,6 @@ void	worker_pass_on_complaints(struct worker *);
 
 void	worker_tick(struct worker *);
 
-/* A scan that began at this clock_ms() is over: plan the next. */
-void	worker_polled(struct worker *, enum poll_found, int64_t began);
-
 /* Write back outcomes that the last tick could not. */
 void	worker_settle(struct worker *);
 
@@ -137,9 +131,6 @@ void	worker_follow_listener(struct worker *);
  * scan causes another.  True if one was for our partitions.
  */
 bool	worker_take_wakeups(struct worker *);
-
-/* May further rows be expected?  May wait for them: see wait_rows in tick.h. */
-bool	worker_wait_rows(void *worker);
 
 /* Show our partitions on the scoreboard, where wake-ups look for a worker. */
 void	worker_show_labels(struct worker *);

@@ -12,7 +12,6 @@
 #include "util/printable.h"
 
 #define REFUSED_CEILING_MS	1000
-#define TICK_MS			100	/* a tick begins no batch after this */
 
 static void
 count_tick(struct worker *w, const struct tick_result *res)
@@ -225,16 +224,6 @@ complain(struct worker *w, const struct tick_result *res)
 	}
 }
 
-void
-worker_polled(struct worker *w, enum poll_found found, int64_t began)
-{
-	struct candidates	*l = &w->tick.backlog.candidates;
-
-	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
-	    .all = l->saw_all, .woken = candidates_are_woken(l),
-	    .due = candidates_next_due(l), .began = began }, clock_ms());
-}
-
 /*
  * If nothing waits for the destination any more, because rows were discarded or
  * the partition has moved, whether it works is not known.  Keys that wait for
@@ -257,7 +246,8 @@ forget_pause(struct worker *w)
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
-	enum poll_found	found = POLL_NOTHING;
+	struct candidates	*l = &w->tick.backlog.candidates;
+	enum poll_found		 found = POLL_NOTHING;
 
 	if (res->claimed > 0)
 		found = res->left ? POLL_WORK : POLL_ALL;
@@ -266,10 +256,12 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 	else {
 		if (lanes_count(w->tick.backlog.lanes) > 0)
 			found = POLL_WAITING;
-		if (w->tick.backlog.candidates.saw_all)
+		if (l->saw_all)
 			forget_pause(w);
 	}
-	worker_polled(w, found, began);
+	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
+	    .all = l->saw_all, .woken = candidates_are_woken(l),
+	    .due = candidates_next_due(l), .began = began }, clock_ms());
 }
 
 static void
@@ -297,11 +289,11 @@ show_state(struct worker *w)
 	scoreboard_state(w->line, state, clock_ms());
 }
 
-/* All batches are written back, by the tick or after it. */
+/* The batch is written back, by the tick or after it. */
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
-	int64_t	took = clock_us() - start - w->waited_us;
+	int64_t	took = clock_us() - start;
 
 	histogram_add(&w->totals->tick, histogram_us, took);
 	w->busy_since = 0;
@@ -313,15 +305,6 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	    w->poll.pause_ms, clock_ms());
 }
 
-/* Leases, signals and connections wait for the end of a tick. */
-static int64_t
-end_of_tick(const struct worker *w)
-{
-	if (w->a->once || w->poll.fixed_ms > 0)
-		return 0;
-	return sooner(fleet_next(&w->fleet), clock_ms() + TICK_MS);
-}
-
 void
 worker_tick(struct worker *w)
 {
@@ -331,15 +314,11 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
-	w->waited_us = 0;
 	show_state(w);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
-	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size,
-	    end_of_tick(w), &res, &e) < 0) {
-		/* The batches before the one that failed are settled. */
-		if (res.claimed > 0)
-			tick_is_over(w, &res, start);
+	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size, &res,
+	    &e) < 0) {
 		/* Which partitions have new rows is not known any more. */
 		w->poll.at = w->poll.all_at = clock_ms();
 		worker_db_failed(w, &e);
@@ -360,7 +339,6 @@ worker_settle(struct worker *w)
 	struct err		e;
 	int64_t			start = clock_us();
 
-	w->waited_us = 0;
 	if (tick_settle(&w->tick, &res, &e) < 0)
 		worker_db_failed(w, &e);
 	else

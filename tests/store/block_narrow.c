@@ -49,7 +49,7 @@ START_TEST(rows_are_read_ahead)
 	ck_ok(store_open(n->store, &e));
 	story.before = "UPDATE `outbox` AS o";
 	story.meanwhile = aheads[_i].meanwhile;
-	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	ck_ok(tick_run(&n->tick, 10, &res, &e));
 	sql("SET GLOBAL general_log = 0");
 	ck_assert_str_eq(aheads[_i].delivered, sql_text("SELECT COALESCE("
 	    "GROUP_CONCAT(global_sequence ORDER BY 1), '') FROM outbox "
@@ -80,7 +80,7 @@ START_TEST(nothing_is_read_ahead_without_leases)
 	log_statements();
 	store_close(n->store);
 	ck_ok(store_open(n->store, &e));
-	ck_ok(tick_run(&n->tick, 10, 0, &res, &e));
+	ck_ok(tick_run(&n->tick, 10, &res, &e));
 	sql("SET GLOBAL general_log = 0");
 	ck_assert_uint_eq(res.settled.delivered, 3);
 	ck_sql("0", "SELECT COUNT(*) " STATEMENTS

@@ -329,9 +329,7 @@ round_of(struct node *n)
 	if (adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e) < 0)
 		return -1;
 	hear(n);
-	/* One batch, or several for a while. */
-	return tick_run(&n->tick, (size_t)conf->worker.batch_size,
-	    story.turns && dice(2) == 0 ? clock_ms() + 50 : 0, &res, &e);
+	return tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e);
 }
 
 void

@@ -348,7 +348,6 @@ choose_story(int seed)
 	srand((unsigned)seed);
 	memset(&apps, 0, sizeof(apps));
 	story.failures = 25;
-	story.turns = seed % 7 < 4;
 	story.rings = seed % 5 < 3;
 	conf->nats.recover = RECOVER_LOST;
 	if (seed % 5 == 4)

@@ -61,7 +61,6 @@ extern struct story {
 	bool		 stored[MAX_SEQUENCE];	/* in the stream */
 	unsigned	 sends[MAX_SEQUENCE];
 	unsigned	 next_id, failures;	/* percent */
-	bool		 turns;		/* several batches a tick, sometimes */
 	bool		 rings;		/* wake some partitions, sometimes */
 	bool		 calm;		/* little fails, each row wakes */
 	unsigned	 scans;		/* statements */

@@ -1,6 +1,5 @@
 /*
- * block_tick.c - ticks of a worker: batches in turns, rows that are refused,
- * heads that stall
+ * block_tick.c - ticks of a worker: rows that are refused, heads that stall
  */
 #include "store/block_test.h"
 
@@ -148,77 +147,6 @@ START_TEST(stall_delays_probes)
 }
 END_TEST
 
-/*
- * A delivered batch is written back with the next claim, the last batch by
- * itself; no row is picked twice.
- */
-START_TEST(small_batches_take_turns)
-{
-	struct node		*n = node_start(&nodes[0]);
-	struct tick_result	 res;
-
-	add_rows(1, 25, "'p00'");
-	log_statements();
-	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(res.claimed, 25);
-	ck_assert_uint_eq(res.settled.delivered, 25);
-	ck_assert_uint_eq(res.relay.delivered, 25);
-	ck_assert(!res.left && !tick_is_open(&n->tick));
-	ck_sql("25", "SELECT COUNT(published_at) FROM outbox");
-	ck_sql("2 1", "SELECT SUM(argument LIKE '%%published_at = IF(%%'), "
-	    "SUM(argument LIKE '%%published_at = NOW%%') " STATEMENTS);
-	sql("SET GLOBAL general_log = 0");
-}
-END_TEST
-
-/* The time is over at once: one batch is sent and written back. */
-START_TEST(tick_ends_in_time)
-{
-	struct node		*n = node_start(&nodes[0]);
-	struct tick_result	 res;
-
-	add_rows(1, 25, "'p00'");
-	ck_ok(tick_run(&n->tick, 10, clock_ms(), &res, &e));
-	ck_assert_uint_eq(res.settled.delivered, 10);
-	ck_assert(res.left);
-	ck_sql("10", "SELECT COUNT(published_at) FROM outbox");
-}
-END_TEST
-
-static bool
-rings_once(void *arg)
-{
-	if ((*(unsigned *)arg)++ > 0)
-		return false;
-	add_rows(6, 8, "'p00'");
-	return true;
-}
-
-/*
- * A worker that a wake-up would tell of more rows does not scan for them,
- * unless it knows of some.
- */
-START_TEST(silence_ends_the_turns)
-{
-	struct node		*n = node_start(&nodes[0]);
-	struct tick_result	 res;
-	unsigned		 asked = 0;
-
-	n->tick.wait_rows = rings_once;
-	n->tick.wait_rows_arg = &asked;
-	add_rows(1, 5, "'p00'");
-	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(res.claimed, 8);
-	ck_assert_uint_eq(res.settled.delivered, 8);
-	ck_assert_uint_eq(asked, 2);
-	add_rows(9, 30, "'p00'");
-	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(res.claimed, 22);
-	ck_assert_uint_eq(asked, 3);
-	ck_sql("30", "SELECT COUNT(published_at) FROM outbox");
-}
-END_TEST
-
 static const struct {
 	const char	*row;		/* what is refused */
 	const char	*waiting;	/* at the end */
@@ -239,43 +167,23 @@ START_TEST(refused_row_stops_its_lane_only)
 {
 	struct node		*n = node_start(&nodes[0]);
 	struct tick_result	 res;
-	int			 which = _i / 2;
-	bool			 turns = _i % 2 == 1;
 
 	add_rows(1, 20, "'p00'");
 	set_key(7, "k6");
-	put_obstacle("23000", "UPDATE", "outbox", refused_rows[which].row);
+	put_obstacle("23000", "UPDATE", "outbox", refused_rows[_i].row);
 	for (int i = 0; i < 8; i++) {
-		/* One batch after the other, or in turns. */
-		ck_ok(tick_run(&n->tick, 4, turns ? clock_ms() + 60000 : 0,
-		    &res, &e));
+		ck_ok(tick_run(&n->tick, 4, &res, &e));
 		if (i == 3)
 			add_rows_of("k6", 40, 40, "'p00'");
 	}
-	ck_rows(refused_rows[which].waiting, "published_at IS NULL");
-	ck_assert_uint_eq(story.sends[6], refused_rows[which].sends);
+	ck_rows(refused_rows[_i].waiting, "published_at IS NULL");
+	ck_assert_uint_eq(story.sends[6], refused_rows[_i].sends);
 	ck_assert_uint_eq(story.sends[40], 0);
 	ck_near(lanes_find(n->tick.backlog.lanes, bytes_of("k6"))->due_at -
 	    clock_ms(), 15000, 30000);
 	ck_assert_uint_eq(times_logged("sequence 6 cannot be"), 1);
 	ck_sql("0", "SELECT COUNT(*) FROM outbox WHERE global_sequence <> 6 "
 	    "AND (claim_token IS NOT NULL OR last_error IS NOT NULL)");
-}
-END_TEST
-
-/* A message that fails ends the turns, and its key waits. */
-START_TEST(failure_ends_the_turns)
-{
-	struct node		*n = node_start(&nodes[0]);
-	struct tick_result	 res;
-
-	story.failures = 100;
-	add_rows(1, 25, "'p00'");
-	ck_ok(tick_run(&n->tick, 10, clock_ms() + 60000, &res, &e));
-	ck_assert_uint_eq(res.claimed, 10);
-	ck_assert_uint_eq(res.settled.delivered, 0);
-	ck_assert_uint_eq(res.settled.fenced, 0);
-	ck_sql("0", "SELECT COUNT(claim_token) FROM outbox");
 }
 END_TEST
 
@@ -288,7 +196,7 @@ START_TEST(rows_move_without_a_pause)
 
 	produce_behind(3600, 40);
 	for (int i = 0; i < 60; i++) {
-		ck_ok(tick_run(&n->tick, BATCH, 0, &res, &e));
+		ck_ok(tick_run(&n->tick, BATCH, &res, &e));
 		ck_assert(!n->tick.backlog.parked.moved || res.more);
 		moved = moved || n->tick.backlog.parked.moved;
 	}
@@ -322,12 +230,8 @@ add_ticks(TCase *tc)
 	tcase_add_test(tc, type_taken_wakes_its_own);
 	tcase_add_test(tc, stall_delays_probes);
 	tcase_add_test(tc, rows_move_without_a_pause);
-	tcase_add_test(tc, small_batches_take_turns);
-	tcase_add_test(tc, tick_ends_in_time);
-	tcase_add_test(tc, silence_ends_the_turns);
-	tcase_add_test(tc, failure_ends_the_turns);
 	tcase_add_loop_test(tc, refused_row_stops_its_lane_only, 0,
-	    2 * NROWS(refused_rows));
+	    NROWS(refused_rows));
 	tcase_add_test(tc, smallest_batch_is_shared);
 	tcase_add_test(tc, smallest_batch_makes_progress);
 }

@@ -99,7 +99,7 @@ found(bool narrow, size_t limit)
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
 	backlog.candidates.narrow = narrow;
-	ck_ok(candidates_pick(&backlog.candidates, &picks, NULL, limit, &e));
+	ck_ok(candidates_pick(&backlog.candidates, &picks, limit, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,

@@ -731,7 +731,7 @@ is_met(uint64_t sequence, int looks)
 	while (!met && looks-- > 0) {
 		struct picks	k = { 0 };
 
-		ck_ok(candidates_pick(&backlog.candidates, &k, NULL, 100, &e));
+		ck_ok(candidates_pick(&backlog.candidates, &k, 100, &e));
 		met = picks_part(&k, sequence) != NULL;
 		candidates_round_is_over(&backlog.candidates, k.n > 0);
 		candidates_drop(&backlog.candidates);

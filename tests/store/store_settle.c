@@ -170,6 +170,36 @@ START_TEST(acks_are_kept)
 }
 END_TEST
 
+/* Where no stream is named, and where there is no column. */
+START_TEST(acks_are_not_always_kept)
+{
+	struct conf	*c = NULL;
+
+	take(&b, 1, 2);
+	b.msgs[0].outcome = b.msgs[1].outcome = OUT_DELIVERED;
+	b.msgs[0].ack_sequence = b.msgs[1].ack_sequence = 7;
+	if (_i == 0) {
+		c = servers_conf("mysql: {socket: \"%s\", user: outbox, "
+		    "password_env: OUTBOX_PW, database: app}\n"
+		    "nats: {stream: ''}\n", conf->mysql.socket);
+		store_free(st);
+		st = store_of(c, ME);
+	} else {
+		sql("ALTER TABLE outbox DROP COLUMN ack_sequence");
+		ck_ok(store_learn(st, &e));
+	}
+	settle();
+	ck_done(.delivered = 2);
+	if (_i == 1)
+		sql("ALTER TABLE outbox ADD COLUMN ack_sequence "
+		    "BIGINT UNSIGNED NULL");
+	ck_sql("0", "SELECT COUNT(ack_sequence) FROM outbox");
+	store_free(st);
+	st = store_of(conf, ME);
+	conf_free(c);
+}
+END_TEST
+
 START_TEST(many_of_a_kind_are_one_statement)
 {
 	add_rows(7, 60, "'p00'");
@@ -534,6 +564,7 @@ add_settling(Suite *s, const struct kind *k)
 	tcase_add_test(tc, nobody_may_count_replays);
 	tcase_add_test(tc, replays_are_counted);
 	tcase_add_test(tc, acks_are_kept);
+	tcase_add_loop_test(tc, acks_are_not_always_kept, 0, 2);
 	tcase_add_test(tc, in_doubt_is_kept);
 	tcase_add_test(tc, many_of_a_kind_are_one_statement);
 	tcase_add_test(tc, lost_claims_are_left_alone);

@@ -19,7 +19,6 @@ few rows	1	unlogged
 few rows ahead	1	rung
 candidates	1	many
 claim		1	many
-settle and claim	1	nothing
 fetch		1	many
 fetch away	1	large
 waiting		1	delayed
@@ -572,7 +571,6 @@ lasting claim 1213
 lasting settle 1205
 lasting leases 1317
 if ! is_short; then
-	lasting 'settle and claim' 1213
 	lasting settle 1114
 	lasting heartbeat 1290
 fi
@@ -612,13 +610,13 @@ EVERY=$STRIDE
 STRIDE=1
 begin
 if ! is_short; then
-	for point in claim.before claim.sent send.before settle.before 'settle and claim.before'; do
+	for point in claim.before claim.sent send.before settle.before; do
 		halt "$point:1:stop" nothing
 	done
 	let_go
 	wait_for 30 is_complete
 fi
-for point in flush.before flush.after answer.after settle.sent 'settle and claim.sent'; do
+for point in flush.before flush.after answer.after settle.sent; do
 	halt "$point:1:stop" nothing
 done
 let_go

@@ -172,7 +172,7 @@ explain_all(struct store *s, const struct range *ranges, size_t nranges,
 {
 	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
 	    OUT_RETRY, OUT_DEFER, OUT_DEAD, OUT_UNSENT };
-	struct batch			 b = { 0 }, next = { 0 };
+	struct batch			 b = { 0 };
 	struct waiting_list		 w;
 	struct candidate		*c = NULL;
 	size_t				 nc;
@@ -189,10 +189,7 @@ explain_all(struct store *s, const struct range *ranges, size_t nranges,
 	store_waiting(s, list, n, &w, &e);
 	b.msgs = xcalloc(n, sizeof(*b.msgs));
 	for (b.n = 0; b.n < n; b.n++)
-		b.msgs[b.n] = (struct msg){ .sequence = list[b.n],
-		    .outcome = OUT_DELIVERED };
-	store_settle_and_claim(s, &b, &(struct claim_set){ ranges, nranges,
-	    list, n }, &next, &claimed, &e);
+		b.msgs[b.n] = (struct msg){ .sequence = list[b.n] };
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
 		settle_as(s, &b, outcomes[i]);
 	batch_free(&b);
