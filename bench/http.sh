@@ -10,11 +10,9 @@ HTTP_CONCURRENCY=${HTTP_CONCURRENCY:-64}
 requests() { cat "$NGINX_LOG_FILE" 2> /dev/null | wc -l; }
 has_requests() { [ "$(requests)" -ge "$1" ]; }
 
-# owns_all WORKERS: each has its share of leases, or one has gathered all
+# owns_all WORKERS: each has its share of leases
 owns_all() {
-	local owners=$1
-	[ "$GATHER" != true ] || owners=1
-	is_sql "SELECT COUNT(*) = $owners AND MAX(n) - MIN(n) <= 1
+	is_sql "SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
 	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
 	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live
 		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1

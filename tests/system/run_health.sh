@@ -372,7 +372,7 @@ if ! is_short; then
 	CONF=$DIR/nostream.yml
 	ctl reload --seconds 30
 	enqueue_keys more 3 paid
-	told publishing_paused '^publishing paused.*maximum messages exceeded.*: correct the stream or the broker; '
+	told publishing_paused '^publishing paused.*maximum messages exceeded.*: raise this limit of the stream, or '
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
 	    --dup-window 600
 	over publishing_paused
