@@ -413,6 +413,13 @@ const char	*conf_id_prefix(const struct conf *, const char *outbox_id);
 const char	*conf_destination(const struct conf *,
 		    char text[CONF_DESTINATION]);
 
+/* The same of one route; NULL: of what no route takes. */
+const char	*conf_route_destination(const struct conf *,
+		    const struct conf_route *, char text[CONF_DESTINATION]);
+
+/* The route of this name; NULL: there is none. */
+const struct conf_route *conf_route(const struct conf *, const char *name);
+
 /* Is the partition of a message computed of its order key? */
 bool		 conf_partitions_by_key(const struct conf *);
 

@@ -58,22 +58,43 @@ put_host(char text[CONF_DESTINATION], const char *url)
 	    at == NULL ? host : at + 1);
 }
 
-/* Of what no route takes. */
-static void
-put_driver(char text[CONF_DESTINATION], const struct conf *c)
+static const char *
+own_or(const char *own, const char *shared)
 {
-	if (c->publish.driver == DRIVER_HTTP)
-		put_host(text, c->http.endpoint);
-	else if (c->publish.driver == DRIVER_STDOUT)
+	return own[0] != '\0' ? own : shared;
+}
+
+const char *
+conf_route_destination(const struct conf *c, const struct conf_route *r,
+    char text[CONF_DESTINATION])
+{
+	int	driver = r == NULL ? c->publish.driver : r->driver;
+
+	if (driver == DRIVER_HTTP)
+		put_host(text, own_or(r == NULL ? "" : r->endpoint,
+		    c->http.endpoint));
+	else if (driver == DRIVER_STDOUT)
 		strlcpy(text, "standard output", CONF_DESTINATION);
-	else if (c->publish.driver == DRIVER_DISCARD)
+	else if (driver == DRIVER_DISCARD)
 		strlcpy(text, "nowhere (discard)", CONF_DESTINATION);
 	else if (c->nats.stream[0] != '\0')
 		snprintf(text, CONF_DESTINATION, "nats stream %s",
 		    c->nats.stream);
 	else
 		snprintf(text, CONF_DESTINATION, "nats subject %s",
-		    c->nats.subject);
+		    own_or(r == NULL ? "" : r->subject, c->nats.subject));
+	return text;
+}
+
+const struct conf_route *
+conf_route(const struct conf *c, const char *name)
+{
+	const struct conf_route	*r = c->publish.routes.items;
+
+	for (size_t i = 0; i < c->publish.routes.n; i++)
+		if (strcmp(r[i].name, name) == 0)
+			return &r[i];
+	return NULL;
 }
 
 /* "2 routes: hooks, chosen"; what does not fit becomes an ellipsis. */
@@ -103,7 +124,7 @@ conf_destination(const struct conf *c, char text[CONF_DESTINATION])
 {
 	text[0] = '\0';
 	if (c->publish.unmatched == UNMATCHED_DEFAULT)
-		put_driver(text, c);
+		conf_route_destination(c, NULL, text);
 	if (c->publish.routes.n > 0)
 		add_routes(text, c);
 	return text;

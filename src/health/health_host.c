@@ -210,76 +210,6 @@ judge_reload(struct health *h, const json_t *reload)
 	    "%s", health_text(reload, "why"));
 }
 
-/* JetStream answers for the stream, so that only its subjects can be wrong. */
-static bool
-lacks_subject(const struct health *h, const json_t *type)
-{
-	return strcmp(health_text(type, "class"), "no_stream") == 0 &&
-	    health_text(json_object_get(h->state, "broker"),
-	    "subjects")[0] != '\0';
-}
-
-/* Of a route to another destination than NATS all types are refused. */
-static bool
-is_route(const json_t *type)
-{
-	return strncmp(health_text(type, "type"), "route ", 6) == 0 ||
-	    strcmp(health_text(type, "type"), "publish.driver") == 0;
-}
-
-static void
-put_type_why(const struct health *h, const json_t *type, struct buf *b)
-{
-	if (lacks_subject(h, type))
-		buf_printf(b, "no stream takes subject \"%s\" (type %s)",
-		    health_text(type, "subject"), health_text(type, "type"));
-	else if (is_route(type))
-		buf_printf(b, "%s takes no messages: %s",
-		    health_text(type, "type"), health_text(type, "why"));
-	else if (strcmp(health_text(type, "class"), "no_route") == 0)
-		buf_printf(b, "messages of type %s wait: %s",
-		    health_text(type, "type"), health_text(type, "why"));
-	else
-		buf_str(b, health_text(type, "why"));
-}
-
-static void
-put_type_remedy(const struct health *h, const json_t *type, struct buf *b)
-{
-	if (lacks_subject(h, type))
-		buf_printf(b, "add it to the subjects of stream %s, which are "
-		    "%s", h->conf->nats.stream, health_text(json_object_get(
-		    h->state, "broker"), "subjects"));
-	else if (strcmp(health_text(type, "class"), "no_stream") == 0)
-		buf_str(b, "outboxctl stream info shows its subjects");
-	else if (strcmp(health_text(type, "class"), "no_route") == 0)
-		buf_str(b, "add a route to publish.routes, or set "
-		    "publish.unmatched: default; then outboxctl reload");
-	else
-		buf_str(b, "outboxctl keys blocked shows the keys that wait");
-}
-
-static void
-judge_subjects(struct health *h, const json_t *here)
-{
-	json_t	*t;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(here, "refused"), i, t) {
-		struct buf	why = { 0 }, remedy = { 0 };
-
-		put_type_why(h, t, &why);
-		put_type_remedy(h, t, &remedy);
-		health_add(h, HEALTH_REFUSED_SUBJECT, (struct health_about){
-		    health_member(t, "since"), json_pack("{s:O, s:O}",
-		    "subject", json_object_get(t, "subject"),
-		    "type", json_object_get(t, "type")) }, remedy.data, "%s",
-		    why.data);
-		buf_free(&why);
-		buf_free(&remedy);
-	}
-}
-
 /* Nothing is wrong any more, but somebody may have removed messages. */
 static void
 judge_sent_again(struct health *h, const json_t *here)
@@ -481,7 +411,7 @@ health_judge_host(struct health *h)
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
 	judge_monitor(h, here);
 	judge_reload(h, json_object_get(here, "reload"));
-	judge_subjects(h, here);
+	health_judge_destinations(h, here);
 	judge_sent_again(h, here);
 	judge_vanished(h, here);
 	judge_log(h, here);

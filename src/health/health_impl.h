@@ -9,7 +9,8 @@ enum health_id {
 	HEALTH_CONFIGURATION, HEALTH_DATABASE, HEALTH_SCHEMA_NEWER,
 	HEALTH_NO_WORKER, HEALTH_BROKER, HEALTH_STREAM_UNFIT,
 	HEALTH_STREAM_FULL, HEALTH_NO_CONSUMER,
-	HEALTH_PAUSED_PUBLISHING, HEALTH_LOST_MESSAGES,
+	HEALTH_PAUSED_PUBLISHING, HEALTH_DESTINATION_FAILS,
+	HEALTH_LOST_MESSAGES,
 	HEALTH_ROWS_VANISH, HEALTH_STREAM_ALARM, HEALTH_PHANTOMS, HEALTH_RIGHTS,
 	HEALTH_NOT_FILLED, HEALTH_STRAY_LABELS, HEALTH_UNDECLARED_COUNT,
 	HEALTH_MISSING_MESSAGES,
@@ -68,9 +69,16 @@ void	health_broker_remedy(const struct conf *, const char *error,
 void	health_database_remedy(const struct conf *, const char *error,
 	    struct buf *);
 
+/* The same of a destination; rule NULL: of what no route takes. */
+void	health_destination_remedy(const struct conf *,
+	    const struct conf_route *rule, const char *error, struct buf *);
+
 void	health_judge_fleet(struct health *);	/* health_fleet.c */
 void	health_judge_broker(struct health *);	/* health_broker.c */
 void	health_judge_host(struct health *);	/* health_host.c */
+
+/* health_destination.c: this_host; after its workers were judged. */
+void	health_judge_destinations(struct health *, const json_t *here);
 
 /* After all others: if its cause is told, a late message is no problem. */
 void	health_judge_backlog(struct health *);	/* health_fleet.c */

@@ -15,6 +15,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_STREAM_FULL] = { "stream_full", HEALTH_CRITICAL },
 	[HEALTH_NO_CONSUMER] = { "no_consumer", HEALTH_CRITICAL },
 	[HEALTH_PAUSED_PUBLISHING] = { "publishing_paused", HEALTH_CRITICAL },
+	[HEALTH_DESTINATION_FAILS] = { "destination_fails", HEALTH_CRITICAL },
 	[HEALTH_LOST_MESSAGES] = { "lost_messages", HEALTH_CRITICAL },
 	[HEALTH_ROWS_VANISH] = { "rows_vanish", HEALTH_CRITICAL },
 	[HEALTH_STREAM_ALARM] = { "stream_alarm", HEALTH_CRITICAL },

@@ -2,6 +2,7 @@
 
 #include "health/health_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A part of an error's text, and its remedy. */
@@ -115,30 +116,51 @@ put_remedy_of_broker(const struct conf *conf, const char *error, struct buf *b)
 	buf_str(b, ", or correct nats.servers");
 }
 
+/* What it answers is its own affair, which its log explains. */
 static void
-put_remedy_of_other(const struct conf *conf, const char *error, struct buf *b)
+put_remedy_of_endpoint(const struct conf *conf, const struct conf_route *rule,
+    const char *error, struct buf *b)
 {
 	const char	*known = find_advice(of_endpoint, sizeof(of_endpoint) /
 			    sizeof(of_endpoint[0]), error);
+	bool		 own = rule != NULL && rule->endpoint[0] != '\0';
+	char		 key[100];
 
-	if (conf->publish.driver != DRIVER_HTTP)
+	snprintf(key, sizeof(key), own ? "endpoint of route %s" :
+	    "http.endpoint", own ? rule->name : "");
+	if (known != NULL)
+		buf_str(b, known);
+	else if (strncmp(error, "HTTP ", 5) == 0)
+		buf_printf(b, "the log of the server at %s tells why it "
+		    "answers so; mend it, or correct %s: what waits is sent "
+		    "again by itself", own ? rule->endpoint :
+		    conf->http.endpoint, key);
+	else
+		buf_printf(b, "start the server at %s, or correct %s", own ?
+		    rule->endpoint : conf->http.endpoint, key);
+}
+
+void
+health_destination_remedy(const struct conf *conf,
+    const struct conf_route *rule, const char *error, struct buf *b)
+{
+	switch (rule == NULL ? conf->publish.driver : rule->driver) {
+	case DRIVER_NATS:
+		put_remedy_of_broker(conf, error, b);
+		break;
+	case DRIVER_HTTP:
+		put_remedy_of_endpoint(conf, rule, error, b);
+		break;
+	default:
 		buf_str(b, "make room, or start the program that reads the "
 		    "output of the daemon");
-	else if (known != NULL)
-		buf_str(b, known);
-	else
-		buf_printf(b, "start the server at %s, or correct "
-		    "http.endpoint", conf->http.endpoint);
+	}
 }
 
 void
 health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
 {
-	if (conf->publish.driver != DRIVER_NATS) {
-		put_remedy_of_other(conf, error, b);
-		return;
-	}
-	put_remedy_of_broker(conf, error, b);
+	health_destination_remedy(conf, NULL, error, b);
 }
 
 void

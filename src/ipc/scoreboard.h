@@ -23,11 +23,12 @@
 #include "ipc/backlog_ring.h"
 #include "ipc/predecessors.h"
 #include "ipc/totals.h"
+#include "common/figures.h"
 #include "common/ident.h"
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425845	/* "OBXE", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425846	/* "OBXF", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -203,6 +204,7 @@ struct scoreboard {
 	/* Since the start of the master: see totals.h. */
 	int64_t			 started_at;	/* seconds, UTC */
 	struct totals		 totals[SCOREBOARD_LINES];
+	struct figures_set	 figures[CONF_MAX_WORKERS];	/* destinations */
 	uint64_t		 restarts[TOTALS_ROLES][TOTALS_ENDS];
 	struct throughput	 throughput;	/* written by the monitor */
 };

@@ -42,6 +42,8 @@ run_worker(struct master *m, struct slot *s)
 {
 	struct worker_args	 a = { .conf = m->conf, .line = s->line,
 				     .totals = &m->scoreboard->totals[s->index],
+				     .figures = &m->scoreboard->figures[
+				     s->index],
 				     .board = m->scoreboard,
 				     .wakeup = &m->wakeup, .slot = s->index,
 				     .interval_ms = m->a->interval_ms,

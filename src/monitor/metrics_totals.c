@@ -5,7 +5,9 @@
 #include <stddef.h>
 
 #include "driver/verdict.h"
+#include "ipc/destinations.h"
 #include "monitor/exposition.h"
+#include "util/clock.h"
 
 #define US	1e6	/* in a second */
 #define ROWS	13	/* bounds of a batch: it has not more than 10,000 */
@@ -169,6 +171,33 @@ put_histograms(struct buf *b, const struct totals *t)
 	    "Rows claimed at once.", &t->batch, histogram_rows, ROWS, 1);
 }
 
+/* Of each route, and of what no route takes. */
+static void
+put_destinations(struct buf *b, const struct scoreboard *s)
+{
+	static const char	 taken[] = "outbox_destination_taken_total";
+	static const char	 failed[] = "outbox_destination_failed_total";
+	static const char	 fails[] = "outbox_destination_fails";
+	static struct destination list[FIGURES_MAX];
+	size_t			 n = destinations_read(s, clock_ms(), list);
+
+	exposition_head(b, taken, "counter",
+	    "Messages that a destination took.");
+	for (size_t i = 0; i < n; i++)
+		exposition_count(b, taken, list[i].sum.taken,
+		    LABELS("destination", list[i].sum.name));
+	exposition_head(b, failed, "counter",
+	    "Tries to send a message that a destination failed.");
+	for (size_t i = 0; i < n; i++)
+		exposition_count(b, failed, list[i].sum.failed,
+		    LABELS("destination", list[i].sum.name));
+	exposition_head(b, fails, "gauge",
+	    "1 while a destination takes nothing that is sent to it.");
+	for (size_t i = 0; i < n; i++)
+		exposition_count(b, fails, list[i].state >= DESTINATION_FAILS,
+		    LABELS("destination", list[i].sum.name));
+}
+
 void
 metrics_totals(struct buf *b, const struct scoreboard *s)
 {
@@ -180,6 +209,7 @@ metrics_totals(struct buf *b, const struct scoreboard *s)
 		exposition_counter(b, counters[i].name, counters[i].help,
 		    counter_of(&t, &counters[i]));
 	put_failures(b, &t);
+	put_destinations(b, s);
 	put_dead(b, &t);
 	put_wakeups(b, &t);
 	put_peers(b, "outbox_connects_total",

@@ -23,6 +23,7 @@
 #include "publish/limit.h"
 #include "publish/silence.h"
 #include "publish/trial.h"
+#include "common/figures.h"
 #include "common/msg.h"
 #include "driver/pub.h"
 #include "common/suspect.h"
@@ -67,6 +68,7 @@ struct relay {
 	struct trial		 trial;		/* and messages */
 	struct silence		 silence;	/* those without an answer */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
+	struct figures_set	*figures;	/* by destination; or NULL */
 	struct histogram	*commit_to_ack;	/* us; both or NULL */
 	struct histogram	*publish_to_ack;
 

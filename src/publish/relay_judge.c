@@ -326,6 +326,21 @@ tell_accused(struct flight *f)
 }
 
 /* The loss of the connection left some without an answer. */
+static bool
+is_without_answer(const struct flight *f, size_t i)
+{
+	const struct msg	*m = &f->b->msgs[i];
+
+	return f->state[i] != REFUSED && m->outcome == OUT_UNSENT &&
+	    m->in_doubt && f->sent_at[i] != 0;
+}
+
+static bool
+is_own_fault(const struct msg *m)
+{
+	return m->outcome == OUT_DEAD && strcmp(m->reason, "attempts") != 0;
+}
+
 static void
 count_failure(const struct flight *f, size_t i, struct relay_failures *n)
 {
@@ -333,9 +348,9 @@ count_failure(const struct flight *f, size_t i, struct relay_failures *n)
 
 	if (f->state[i] == REFUSED)
 		n->refused[f->class[i]]++;
-	else if (m->outcome == OUT_UNSENT && m->in_doubt && f->sent_at[i] != 0)
+	else if (is_without_answer(f, i))
 		n->refused[f->res->class]++;
-	else if (m->outcome == OUT_DEAD && strcmp(m->reason, "attempts") != 0)
+	else if (is_own_fault(m))
 		n->message++;
 	else if (m->outcome == OUT_DEAD || m->outcome == OUT_RETRY ||
 	    m->outcome == OUT_DEFER)
@@ -351,6 +366,67 @@ count_failures(struct flight *f)
 		count_failure(f, i, &f->res->failures);
 }
 
+/* Was it tried?  Not if it waits for the probe of its type. */
+static bool
+was_tried_now(const struct flight *f, size_t i)
+{
+	return f->sent_at[i] != 0 || (f->state[i] == REFUSED &&
+	    f->class[i] != CLASS_OTHER);
+}
+
+/* Not by an answer that can be about this message alone. */
+static bool
+is_its_fault(const struct flight *f, size_t i)
+{
+	return f->state[i] == REFUSED && !f->accused[i] &&
+	    f->class[i] != CLASS_TOO_LARGE;
+}
+
+static void
+note_failed(struct flight *f, size_t i, struct figures *of)
+{
+	const struct msg	*m = &f->b->msgs[i];
+	struct figures_failure	 why = { .sequence = m->sequence,
+				     .text = m->error == NULL ? "" :
+				     m->error, .again_ms = later(
+				     m->delay_ms, m->hold_ms),
+				     .own = is_own_fault(m),
+				     .sure = is_its_fault(f, i) };
+
+	if (is_without_answer(f, i))
+		why.text = f->res->why.text;
+	else if (m->outcome != OUT_DEAD && m->outcome != OUT_RETRY &&
+	    m->outcome != OUT_DEFER)
+		return;
+	if (was_tried_now(f, i) || why.own)
+		figures_failed(of, &why, clock_ms());
+}
+
+/* What it took shows that a destination works: after the failures. */
+static void
+fill_figures(struct flight *f)
+{
+	struct relay		*r = f->r;
+	const struct route	*routes = r->routes.routes;
+	uint64_t		 taken[CONF_ROUTES_MAX + 1] = { 0 };
+	struct figures		*of;
+
+	for (size_t i = 0; r->figures != NULL && i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
+
+		if (m->outcome == OUT_DELIVERED)
+			taken[f->route[i] - routes]++;
+		else if (!m->held && m->destination != ROUTE_NOWHERE &&
+		    (of = figures_of(r->figures, r->conf,
+		    f->route[i]->rule)) != NULL)
+			note_failed(f, i, of);
+	}
+	for (size_t k = 0; k <= r->routes.n; k++)
+		if (taken[k] > 0 && (of = figures_of(r->figures, r->conf,
+		    routes[k].rule)) != NULL)
+			figures_took(of, taken[k], clock_ms());
+}
+
 void
 relay_judge(struct flight *f)
 {
@@ -361,4 +437,5 @@ relay_judge(struct flight *f)
 	judge_spent(f);
 	tell_accused(f);
 	count_failures(f);
+	fill_figures(f);
 }

@@ -344,6 +344,8 @@ init(struct worker *w, const struct worker_args *a)
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
 	route_set_init(&w->relay.routes, w->conf, &w->relay.form);
+	w->relay.figures = a->figures != NULL ? a->figures : &w->no_figures;
+	figures_begin(w->relay.figures, w->conf, w->relay.routes.several);
 	w->relay.keep = keep;
 	w->relay.keep_arg = w;
 	w->relay.handling = &w->line->handling;

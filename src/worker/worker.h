@@ -18,6 +18,7 @@ struct worker_args {
 	struct report_form	 report;
 	struct scoreboard_line	*line;		/* NULL: none (--once) */
 	struct totals		*totals;	/* of the slot; NULL: none */
+	struct figures_set	*figures;	/* the same */
 	struct outage		*outages;	/* of the scoreboard; or NULL */
 	struct scoreboard	*board;		/* NULL: none (--once) */
 	const struct wakeup	*wakeup;	/* of all slots; NULL: none */

@@ -35,6 +35,7 @@ struct worker {
 	struct scoreboard_line		*line;
 	struct totals			 no_totals;
 	struct totals			*totals;
+	struct figures_set		 no_figures;
 
 	/* route is the destination: the stream that takes our messages. */
 	struct reconnect		 db, lines[CONF_DRIVERS], route;

@@ -46,6 +46,9 @@ shown 5 'a worker of this host runs' "$(hostname | cut -c1-12).*running"
 shown 5 'a worker of another host is shown' 'relay-b +4711 +alive'
 shown 5 'the summary counts both hosts' 'workers +3 alive on 2 hosts'
 shown 5 'all partitions are listed' ' p15 +(owned|free)'
+shown 5 'the destination has a panel' '7 Destinations'
+shown 5 'the destination, its state and what it took' \
+    '^publish\.driver +nats stream EVENTS +works +[0-9,]+ +0 +200 +0'
 
 resize 110 40
 shown 3 '110 columns: two side by side' '1 Summary .*4 Workers'
@@ -86,6 +89,12 @@ press '?'
 shown 3 '?: help' 'arrows|Up, Down'
 press Escape Escape
 shown 3 'Esc: back to all panels' '1 Summary'
+press 7 Enter Enter
+shown 3 '7: all of a destination' '^failed_percent +0'
+press Escape
+shown 3 'Esc: back to the destinations' '^ 7 Destinations'
+press Escape
+shown 3 'Esc: back to all panels again' '1 Summary'
 press p
 shown 3 'p: paused' 'paused'
 shown 8 'paused: the data gets old' 'paused, data of [0-9]+ s ago'

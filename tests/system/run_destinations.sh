@@ -34,6 +34,12 @@ waits() { sql "SELECT COUNT(*) FROM outbox JOIN events
     AND event_type LIKE '$1'"; }
 none_waits() { [ "$(waits "$1")" = 0 ]; }
 status() { "$OUTBOXCTL" -c "$CONF" status; }
+# to NAME FILTER: of a destination
+to() { "$OUTBOXCTL" -c "$CONF" --json status | jq -r --arg name "$1" \
+    ".this_host.destinations[] | select(.destination == \$name) | $2"; }
+is_to() { [ "$(to "$1" "$2")" = "$3" ]; }
+has_problem() { "$OUTBOXCTL" -c "$CONF" --json status | jq -e --arg id "$1" \
+    '.problems | any(.id == $id)' > /dev/null; }
 tells() { status | grep -Eq "$1"; }
 # load SECONDS: rows of 20 keys that go to both destinations in turn
 load() {
@@ -91,6 +97,12 @@ like "$(words status)" " outbox outbox to $ALL .* sends to $ALL " \
     'status names the destinations'
 like "$(words doctor)" " routes: messages go to $ALL " 'doctor does, too'
 
+is "$("$OUTBOXCTL" -c "$CONF" --json status | jq -r '[.this_host.destinations[]
+    | "\(.destination) \(.state) \(.taken)"] | join(", ")')" "once unused 0, \
+wrapped works 1, hooks works 1, chosen works 1, audit works 1, \
+publish.driver works 1" 'status: each route is a destination'
+is "$(to chosen .to)" "http://127.0.0.1:$RPORT" 'status: where a route leads'
+
 order '/e/once/b 0 500'
 event b 1 hook.once
 event b 2 hook.paid
@@ -116,6 +128,12 @@ LOADS=1
 stop_receiver
 event f1-x 1 hook.first
 within 15 'away: status names the route' tells 'route hooks'
+within 10 'away: this destination fails' is_to hooks .state fails
+like "$(to hooks '"\(.failed_percent) \(.last_error)"')" \
+    '^[1-9][0-9]* http.*onnect' 'away: its failures and last error'
+is "$(to chosen .state) $(to publish.driver .state)" 'works works' \
+    'away: the others do not'
+within 10 'away: a problem' has_problem destination_fails
 for n in {1..20}; do
 	event f1-$n 1 order.steady
 	event f1-$n 2 hook.steady
@@ -136,6 +154,7 @@ drains 60 'back: all is delivered'
 check 'back: in order per key' in_order
 is "$(attempts)" 0 'back: still no attempt'
 within 10 'back: status does not name the route any more' not tells 'route hooks'
+within 5 'back: this destination works' is_to hooks .state works
 
 # --- the broker is away -----------------------------------------------------
 

@@ -101,6 +101,40 @@ check 'nothing went there' not grep -q /other "$RDIR/log"
 order
 drains 15 'sent when it is over'
 
+# --- it fails all that it is sent -------------------------------------------
+
+# One message tells if it is the first for a long time, here of this daemon.
+status() { "$OUTBOXCTL" -c "$CONF" --json status; }
+has_problem() { status | jq -e --arg id "$1" '.problems | any(.id == $id)' \
+    > /dev/null; }
+to() { status | jq -r ".this_host.destinations[0] | [$1] | join(\" \")"; }
+is_to() { [[ $(to "$1") =~ $2 ]]; }
+order '/e 0 500'
+for i in {1..8}; do
+	event "all-$i" 1 all
+	event "all-$i" 2 more
+done
+within 10 '500 to all: a problem' has_problem destination_fails
+is "$(to .destination,.to)" "publish.driver http://127.0.0.1:$RPORT" \
+    '500 to all: status names the destination'
+like "$(to '.state,.failed_percent,.last_error')" '^fails [1-9][0-9]* HTTP 500' \
+    '500 to all: its state, failures and error'
+like "$("$OUTBOXCTL" -c "$CONF" status | tr -s ' \n' ' ')" \
+    'takes no messages: HTTP 500.*the log of the server at' \
+    '500 to all: the problem has the error and a remedy'
+order
+drains 20 '500 to all: sent when it is over'
+within 10 '500 to all: no problem any more' not has_problem destination_fails
+is "$(to .state)" works '500 to all: it works again'
+order '/e/bad 0 500'
+event one 1 bad
+for i in {1..4}; do event "good-$i" 1 good; done
+within 10 '500 to one: it is counted' is_to '.failed_percent' '^[1-9]'
+is "$(to .state)$(has_problem destination_fails && echo told)" works \
+    '500 to one: no problem of the destination'
+order
+drains 20 '500 to one: sent when it is over'
+
 # --- away for 10 s under load -----------------------------------------------
 
 mark

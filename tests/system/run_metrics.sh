@@ -339,6 +339,7 @@ gets 'outbox_worker_processes\{state="standby"\}' = 0
 mark
 event once 1 once
 event never 1 never
+grows 'outbox_destination_failed_total\{destination="publish.driver"\}'
 grows 'outbox_failures_total\{class="transient"\}'
 grows outbox_retried_messages_total
 grows 'outbox_dead_messages_total\{reason="attempts"\}'

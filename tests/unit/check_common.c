@@ -7,6 +7,7 @@
 
 #include <sys/wait.h>
 
+#include "common/figures.h"
 #include "common/ident.h"
 #include "common/label_set.h"
 #include "common/lane.h"
@@ -319,6 +320,117 @@ START_TEST(message_ids_are_compared_whole)
 }
 END_TEST
 
+/*
+ * figures
+ */
+
+/* What a slot's destination went through: + taken, a letter failed. */
+static void
+go_through(struct figures *f, const char *story, int64_t *now)
+{
+	for (; *story != '\0'; story++, *now += 1000)
+		if (*story == '+')
+			figures_took(f, 1, *now);
+		else if (*story != '.')
+			figures_failed(f, &(struct figures_failure){
+			    .sequence = (uint64_t)*story, .text = "HTTP 500",
+			    .again_ms = 1000,
+			    .sure = *story >= 'A' && *story <= 'Z' }, *now);
+}
+
+/* Of two slots at the same time, a second each; since when it fails, in s. */
+static const struct {
+	const char	*a, *b;
+	int64_t		 since;
+} stories[] = {
+	{ "", "", 0 },
+	{ "+", "+", 0 },
+	{ "aaa", "", 1 },		/* the first one there ever was */
+	{ "+aaa", "", 0 },		/* the message's fault, maybe */
+	{ "+aaaaa", "", 2 },		/* and nothing else goes there */
+	{ "+A", "", 2 },		/* the destination's */
+	{ "+aba", "", 2 },
+	{ "+aa", "+bb", 2 },		/* several of two workers */
+	{ "+ab", "...+", 0 },
+	{ "ab", "+", 1 },		/* it was taken before */
+	{ "ab..ab", "..+", 3 },		/* and between */
+	{ "ab.........", "", 1 },
+	{ "ab..............", "", 0 },	/* nothing waits there any more */
+};
+
+START_TEST(destination_that_takes_nothing)
+{
+	struct figures	slots[2] = { { .name = "x" }, { .name = "x" } };
+	struct figures	sum = { 0 };
+	int64_t		at[2] = { 1000, 1000 }, now;
+
+	go_through(&slots[0], stories[_i].a, &at[0]);
+	go_through(&slots[1], stories[_i].b, &at[1]);
+	now = at[0] > at[1] ? at[0] : at[1];
+	figures_add(&sum, &slots[0], now);
+	figures_add(&sum, &slots[1], now);
+	ck_assert_int_eq(figures_fail_since(&sum, now) / 1000,
+	    stories[_i].since);
+}
+END_TEST
+
+/* A bad message that was buried tells nothing of its destination. */
+START_TEST(own_fault_is_only_counted)
+{
+	struct figures	f = { .name = "x" };
+
+	for (uint64_t i = 1; i <= 5; i++)
+		figures_failed(&f, &(struct figures_failure){ .sequence = i,
+		    .text = "HTTP 400", .own = true }, 1000);
+	ck_assert_int_eq(figures_fail_since(&f, 9000), 0);
+	ck_assert_uint_eq(f.failed, 5);
+	ck_assert_str_eq(f.error, "HTTP 400");
+}
+END_TEST
+
+START_TEST(figures_of_the_last_minute)
+{
+	struct figures	a = { .name = "x" }, b = { .name = "x" }, sum = { 0 };
+	uint64_t	taken, failed;
+
+	figures_took(&a, 7, 5000);		/* is over by then */
+	figures_took(&a, 2, 60000);
+	go_through(&b, "abc", &(int64_t){ 70000 });
+	figures_took(&b, 4, 79000);
+	figures_add(&sum, &a, 80000);
+	figures_add(&sum, &b, 80000);
+	figures_of_minute(&sum, 80000, &taken, &failed);
+	ck_assert_uint_eq(taken, 6);
+	ck_assert_uint_eq(failed, 3);
+	ck_assert_uint_eq(sum.taken, 13);
+	figures_of_minute(&sum, 200000, &taken, &failed);
+	ck_assert_uint_eq(taken + failed, 0);
+}
+END_TEST
+
+/* A reload renames one, and takes one away: the others go on counting. */
+START_TEST(figures_keep_their_name)
+{
+	static struct figures_set	set;
+	struct conf_route	rules[] = { { .name = (char *)"a" },
+				    { .name = (char *)"b" } };
+	struct conf		c = { .publish.routes = { .items = rules,
+				    .n = 2 } };
+
+	c.publish.unmatched = UNMATCHED_DEFAULT;
+	figures_begin(&set, &c, true);
+	figures_took(figures_of(&set, &c, &rules[0]), 1, 1000);
+	figures_took(figures_of(&set, &c, &rules[1]), 2, 1000);
+	figures_took(figures_of(&set, &c, NULL), 3, 1000);
+	rules[0].name = (char *)"c";
+	c.publish.unmatched = UNMATCHED_HOLD;
+	figures_begin(&set, &c, true);
+	ck_assert_uint_eq(figures_of(&set, &c, &rules[0])->taken, 0);
+	ck_assert_uint_eq(figures_of(&set, &c, &rules[1])->taken, 2);
+	ck_assert_ptr_null(figures_of(&set, &c, NULL));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -345,5 +457,11 @@ main(void)
 	tcase_add_loop_test(tc, message_id_is_read, 0, NROWS(read_ids));
 	tcase_add_loop_test(tc, message_ids_are_compared_whole, 0,
 	    NROWS(compared));
+	tc = add_case(s, "figures");
+	tcase_add_loop_test(tc, destination_that_takes_nothing, 0,
+	    NROWS(stories));
+	tcase_add_test(tc, own_fault_is_only_counted);
+	tcase_add_test(tc, figures_of_the_last_minute);
+	tcase_add_test(tc, figures_keep_their_name);
 	return run_suite(s);
 }

@@ -19,9 +19,13 @@ begin(void)
 	static char	stream[] = "EVENTS", socket[] = "/run/db.sock";
 	static char	a[] = "nats://a:1", b[] = "nats://b:2";
 	static char	*servers[] = { a, b };
+	static char	hooks[] = "hooks", endpoint[] = "http://hooks.example";
+	static struct conf_route route = { .name = hooks,
+			    .driver = DRIVER_HTTP, .endpoint = endpoint };
 
 	conf.worker.leasing = true;
 	conf.health.max_age = 60000;
+	conf.publish.routes = (struct conf_records){ .items = &route, .n = 1 };
 	conf.nats.stream = stream;
 	conf.nats.servers = (struct conf_list){ servers, 2 };
 	conf.mysql.socket = socket;
@@ -337,6 +341,29 @@ static const struct {
 	  "\"no_stream\", \"why\": \"w\"}]}}", "refused_subject ", 1,
 	  "no stream takes subject \"e.x\" (type x): add it to the subjects of "
 	  "stream EVENTS, which are e.y" },
+	{ HERE("\"destinations\": [{\"destination\": \"hooks\", \"to\": "
+	  "\"http://h\", \"state\": \"fails\", \"for_ms\": 3000, "
+	  "\"why\": \"HTTP 500\"}, {\"destination\": \"b\", \"state\": "
+	  "\"works\"}], \"refused\": [{\"type\": \"route hooks, type x\", "
+	  "\"why\": \"HTTP 500\"}]"), "destination_fails ", 1,
+	  "route hooks (http://h) takes no messages: HTTP 500: the log of the "
+	  "server at http://hooks.example tells why" },
+	{ HERE("\"destinations\": [{\"destination\": \"hooks\", \"state\": "
+	  "\"fails\", \"for_ms\": 2999, \"why\": \"HTTP 500\"}]"), "", 0,
+	  NULL },
+	{ "{" ALIVE "\"backlog\": {\"waiting\": 0, \"exact\": true}, "
+	  "\"this_host\": {\"destinations\": [{\"destination\": \"hooks\", "
+	  "\"state\": \"fails\", \"for_ms\": 9000, \"why\": \"x\"}]}}", "",
+	  0, NULL },
+	{ HERE("\"destinations\": [{\"destination\": \"publish.driver\", "
+	  "\"to\": \"nats stream EVENTS\", \"state\": \"fails\", "
+	  "\"for_ms\": 9000, \"why\": \"no answer\"}]"),
+	  "destination_fails ", 1, "the destination (nats stream EVENTS) takes "
+	  "no messages: no answer" },
+	{ HERE("\"destinations\": [{\"destination\": \"publish.driver\", "
+	  "\"state\": \"fails\", \"for_ms\": 9000, \"why\": \"x\"}], "
+	  "\"refused\": [{\"type\": \"x\", \"why\": \"no stream\"}]"),
+	  "refused_subject ", 1, "no stream" },
 	{ WORKER("\"recovered\": 1200"), "sent_again ", 0, "messages that the "
 	  "stream had lost were sent again: 1,200: outboxctl logs" },
 	{ HERE("\"workers\": [{\"log_lost\": 1}], \"master\": "

@@ -229,7 +229,16 @@ START_TEST(processes_are_shown)
 	l->pause.since = 1;
 	memcpy(l->pause.class, "full", 5);
 	l->refused.n = 2;
+	l->started_at = 1;
+	board->figures[7].list[0] = (struct figures){ .name = "hooks",
+	    .used = true, .taken = 3, .failed = 4, .failing_since = 1,
+	    .tells = true, .failed_at = 2, .again_by = INT64_MAX };
 	text = text_of(NULL, 0, NULL);
+	ck_value(text, "outbox_destination_taken_total{destination=\"hooks\"}",
+	    3);
+	ck_value(text,
+	    "outbox_destination_failed_total{destination=\"hooks\"}", 4);
+	ck_value(text, "outbox_destination_fails{destination=\"hooks\"}", 1);
 	ck_value(text, "outbox_worker_processes{state=\"paused\"}", 1);
 	ck_value(text, "outbox_worker_processes{state=\"running\"}", 0);
 	ck_value(text, "outbox_paused_workers{class=\"full\"}", 1);

@@ -80,12 +80,13 @@ screen_colour_of(const char *word)
 		{ "no database", SCREEN_RED }, { "no broker", SCREEN_RED },
 		{ "expired", SCREEN_RED }, { "dead", SCREEN_RED },
 		{ "halted", SCREEN_RED }, { "silent", SCREEN_RED },
+		{ "fails", SCREEN_RED }, { "held up", SCREEN_RED },
 		{ "warning", SCREEN_YELLOW }, { "warn", SCREEN_YELLOW },
 		{ "paused", SCREEN_YELLOW }, { "refused", SCREEN_YELLOW },
 		{ "starting", SCREEN_YELLOW }, { "stopping", SCREEN_YELLOW },
 		{ "missing", SCREEN_YELLOW },
 		{ "ok", SCREEN_GREEN }, { "running", SCREEN_GREEN },
-		{ "healthy", SCREEN_GREEN },
+		{ "healthy", SCREEN_GREEN }, { "works", SCREEN_GREEN },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

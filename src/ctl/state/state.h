@@ -139,6 +139,14 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *		or since, for_ms, class, why), types_refused, and counters
  * refused	event types that are refused while others are sent: type,
  *		subject, class, why, since, for_ms, and how many workers say so
+ * destinations	of the running workers, in the order of publish.routes, each with
+ *		destination (the name of its route; "publish.driver": of what no
+ *		route takes), to (where, null if the file does not name it any
+ *		more), state (unused, works, fails: it takes nothing, held up:
+ *		the workers wait for it), since, for_ms and why of the last two,
+ *		taken, failed, per_second (taken; null if it is not known),
+ *		failed_percent (of the last minute's tries; null: there was
+ *		none), last_error and last_error_at
  *
  * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
  * kernel_state (the letter of ps; "" if it is not known here), log_lost, why

@@ -4,6 +4,7 @@
 
 #include "ctl/state/state.h"
 #include "ipc/backlog_ring.h"
+#include "ipc/scoreboard.h"
 
 /*
  * counts.c: put "counts", null if there is no former one, and "undeclared", the
@@ -44,7 +45,20 @@ json_t	*state_broker(const struct ctl *, struct pub *);
  */
 void	 state_backlog_ring(const struct ctl *, struct backlog_ring *);
 
-/* A clock_ms() of the past as RFC 3339. */
+/* values.c: a clock_ms() of the past, or seconds since 1970 (0: never), as RFC 3339. */
 json_t	*state_since(int64_t since, int64_t now);
+json_t	*state_moment(int64_t seconds);
+
+/* A text of the scoreboard, which its process may be writing. */
+json_t	*state_text(const char *, size_t size);
+
+/*
+ * destinations.c: those of this host, see state.h; and "per_second" in each,
+ * since the state of ms before.
+ */
+json_t	*state_destinations(const struct ctl *, const struct scoreboard *,
+	    int64_t now);
+void	 state_rate_destinations(json_t *now, const json_t *before,
+	    int64_t ms);
 
 #endif

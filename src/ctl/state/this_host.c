@@ -11,15 +11,6 @@
 #include "ctl/state/state_impl.h"
 #include "util/xalloc.h"
 
-/* Other processes write it while we read, so a NUL may be missing. */
-static json_t *
-scoreboard_text(const char *text, size_t size)
-{
-	json_t	*v = json_stringn(text, strnlen(text, size));
-
-	return v == NULL ? json_string("(being written)") : v;
-}
-
 static json_t *
 counters_of(const struct scoreboard_line *l)
 {
@@ -34,30 +25,6 @@ counters_of(const struct scoreboard_line *l)
 	    "recovered", (json_int_t)l->recovered);
 }
 
-/* Seconds since 1970 as RFC 3339; 0: never. */
-static json_t *
-moment_json(int64_t seconds)
-{
-	time_t		t = (time_t)seconds;
-	struct tm	tm;
-	char		text[40];
-
-	if (seconds == 0 || gmtime_r(&t, &tm) == NULL)
-		return json_null();
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return json_string(text);
-}
-
-json_t *
-state_since(int64_t since, int64_t now)
-{
-	struct timespec	ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return moment_json(((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 -
-	    (now - since)) / 1000);
-}
-
 /* null: the destination takes messages, as far as is known. */
 static json_t *
 pause_json(const struct scoreboard_pause *p, int64_t now)
@@ -67,8 +34,8 @@ pause_json(const struct scoreboard_pause *p, int64_t now)
 	return json_pack("{s:o, s:I, s:o, s:o}",
 	    "since", state_since(p->since, now),
 	    "for_ms", (json_int_t)(now - p->since),
-	    "class", scoreboard_text(p->class, sizeof(p->class)),
-	    "why", scoreboard_text(p->why, sizeof(p->why)));
+	    "class", state_text(p->class, sizeof(p->class)),
+	    "why", state_text(p->why, sizeof(p->why)));
 }
 
 /* The entry of this type in the list; NULL: none. */
@@ -88,7 +55,7 @@ find_refused(const json_t *list, const json_t *type)
 static void
 put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 {
-	json_t	*type = scoreboard_text(r->type, sizeof(r->type));
+	json_t	*type = state_text(r->type, sizeof(r->type));
 	json_t	*o = find_refused(list, type);
 
 	if (o != NULL) {
@@ -105,9 +72,9 @@ put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 	}
 	json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, "
 	    "s:i}", "type", type,
-	    "subject", scoreboard_text(r->subject, sizeof(r->subject)),
-	    "class", scoreboard_text(r->class, sizeof(r->class)),
-	    "why", scoreboard_text(r->why, sizeof(r->why)),
+	    "subject", state_text(r->subject, sizeof(r->subject)),
+	    "class", state_text(r->class, sizeof(r->class)),
+	    "why", state_text(r->why, sizeof(r->why)),
 	    "since", state_since(r->since, now),
 	    "for_ms", (json_int_t)(now - r->since), "workers", 1));
 }
@@ -146,7 +113,7 @@ static json_t *
 last_error(const struct scoreboard_line *l)
 {
 	return l->last_error_at == 0 ? json_string("") :
-	    scoreboard_text(l->last_error, sizeof(l->last_error));
+	    state_text(l->last_error, sizeof(l->last_error));
 }
 
 /* "T": stopped by a signal.  "": its /proc is not that of our processes. */
@@ -184,10 +151,10 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	    "log_lost", (json_int_t)l->log_lost);
 	json_object_set_new(o, "kernel_state", kernel_state(l->pid));
 	json_object_set_new(o, "why", is_held_up(l->state) ?
-	    scoreboard_text(l->last_error, sizeof(l->last_error)) :
+	    state_text(l->last_error, sizeof(l->last_error)) :
 	    json_null());
 	json_object_set_new(o, "last_error", last_error(l));
-	json_object_set_new(o, "last_error_at", moment_json(l->last_error_at));
+	json_object_set_new(o, "last_error_at", state_moment(l->last_error_at));
 	return o;
 }
 
@@ -196,7 +163,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 {
 	json_t	*o = process_json(l, now);
 
-	json_object_set_new(o, "id", scoreboard_text(l->id, sizeof(l->id)));
+	json_object_set_new(o, "id", state_text(l->id, sizeof(l->id)));
 	json_object_set_new(o, "paused", pause_json(&l->pause, now));
 	json_object_set_new(o, "types_refused", json_integer(l->refused.n));
 	json_object_set_new(o, "owned", json_integer(l->owned));
@@ -208,7 +175,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	json_object_set_new(o, "former_labels",
 	    json_integer((json_int_t)l->former_labels));
 	json_object_set_new(o, "former_label_at",
-	    moment_json(l->former_label_at));
+	    state_moment(l->former_label_at));
 	return o;
 }
 
@@ -226,7 +193,7 @@ watcher_json(const struct scoreboard_line *l, int64_t now)
 		json_object_set_new(o, "inserted_last",
 		    json_integer((json_int_t)l->inserted_last));
 		json_object_set_new(o, "vanished_at",
-		    moment_json(l->vanished_at));
+		    state_moment(l->vanished_at));
 		json_object_set_new(o, "vanished_ms", l->vanished_at == 0 ?
 		    json_null() : json_integer((json_int_t)
 		    (time(NULL) - l->vanished_at) * 1000));
@@ -259,13 +226,13 @@ reload_json(const struct scoreboard *b)
 	if (r->result == SCOREBOARD_RELOAD_NONE)
 		return json_null();
 	why = r->why[0] == '\0' ? json_null() :
-	    scoreboard_text(r->why, sizeof(r->why));
+	    state_text(r->why, sizeof(r->why));
 	return json_pack("{s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i}",
 	    "count", (json_int_t)r->count,
 	    "accepted", r->result == SCOREBOARD_RELOAD_ACCEPTED,
-	    "at", moment_json(r->at), "why", why,
-	    "renew_by", moment_json(r->renew_by),
-	    "renewed_at", moment_json(r->renewed_at),
+	    "at", state_moment(r->at), "why", why,
+	    "renew_by", state_moment(r->renew_by),
+	    "renewed_at", state_moment(r->renewed_at),
 	    "renewed_ms", r->renewed_at == 0 ? json_null() :
 	    json_integer((json_int_t)r->renewed_ms),
 	    "outdated", count_outdated(b));
@@ -322,7 +289,7 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 		json_decref(line);
 	}
 	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, "
-	    "s:o}",
+	    "s:o, s:o}",
 	    "pid", b->master, "generation", (int)b->generation,
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
@@ -330,7 +297,9 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 	    "janitor", janitor_json(&b->lines[SCOREBOARD_JANITOR], now),
 	    "monitor", monitor_json(c, monitor, now),
 	    "monitor_gone_ms", (json_int_t)gone_ms(monitor, now),
-	    "refused", refused_json(b, now), "workers", workers);
+	    "refused", refused_json(b, now),
+	    "destinations", state_destinations(c, b, now),
+	    "workers", workers);
 }
 
 /* The scoreboard of this host, and whether its master lives; NULL: none. */
@@ -432,7 +401,7 @@ state_orphans(const struct ctl *c)
 
 		if (l->state == SCOREBOARD_FREE)
 			continue;
-		id = scoreboard_text(l->id, sizeof(l->id));
+		id = state_text(l->id, sizeof(l->id));
 		json_object_set_new(ids, json_string_value(id), json_true());
 		json_decref(id);
 	}
@@ -469,4 +438,5 @@ state_rate(json_t *now, const json_t *before)
 		    delivered_by(before,
 		    member_text(l, "id"));
 	json_object_set_new(now, "per_second", json_integer(n * 1000 / ms));
+	state_rate_destinations(now, before, ms);
 }

@@ -500,6 +500,21 @@ say_destination(const struct ctl *c, const json_t *status)
 	say_member(c, "sends to", &b);
 }
 
+/* A line for each. */
+static void
+say_destinations(const struct ctl *c, const json_t *list)
+{
+	static const char *const	 shown[] = { "destination", "to",
+					    "state", "per_second",
+					    "failed_percent", "taken",
+					    "failed", "last_error", NULL };
+
+	if (json_array_size(list) == 0)
+		return;
+	fputc('\n', screen_out());
+	print_rows(c, shown, json_deep_copy(list));
+}
+
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
@@ -520,6 +535,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 	say_destination(c, status);
 	say_reload(c, json_object_get(this_host, "reload"));
 	say_reasons(c, workers, json_object_get(status, "problems"));
+	say_destinations(c, json_object_get(this_host, "destinations"));
 	if (json_array_size(workers) > 0) {
 		fputc('\n', screen_out());
 		print_rows(c, shown, workers_shown(workers,

@@ -16,7 +16,7 @@
 #define EDGES		2	/* rows of head and keys */
 
 static const char	help[] =
-"Tab, 1 to 6      the next panel, or that one\n"
+"Tab, 1 to 7      the next panel, or that one\n"
 "Up, Down, PgUp, PgDn, Home, End\n"
 "                 move in it\n"
 "Enter            the panel on a page of its own; then all of the row\n"
@@ -225,11 +225,11 @@ put_panel(struct canvas *to, struct place at, const struct content *c,
 	    c->head + u->lists[p].top, room);
 }
 
-/* Errors, problems and advice are shown if there are any, others always. */
+/* What may be none is shown if there is any; all else always. */
 static int
 wanted(const struct content *c, const struct model *m, enum panel p)
 {
-	if (p == PANEL_ERRORS && c->total == 0)
+	if ((p == PANEL_ERRORS || p == PANEL_DESTINATIONS) && c->total == 0)
 		return 0;
 	if (p == PANEL_PROBLEMS &&
 	    json_array_size(model_part(m, "problems")) == 0 &&
@@ -297,7 +297,8 @@ draw_panel(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 static const char *
 name_of(const json_t *row)
 {
-	static const char *const	names[] = { "id", "partition", "text" };
+	static const char *const	names[] = { "id", "partition", "text",
+					    "destination" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (member_text(row, names[i]) != NULL)

@@ -1,7 +1,7 @@
 /*
  * layout.c - see layout.h
  *
- * Problems take the whole width on top, errors the whole width at the bottom.
+ * Problems and destinations take the whole width on top, errors at the bottom.
  * Between them are the columns: numbers at the left, then workers, then
  * partitions.
  */
@@ -75,7 +75,8 @@ stack(struct layout *l, int rows, const int content[PANELS])
 {
 	static const enum panel	order[] = { PANEL_PROBLEMS, PANEL_SUMMARY,
 				    PANEL_THROUGHPUT, PANEL_WORKERS,
-				    PANEL_PARTITIONS, PANEL_ERRORS };
+				    PANEL_DESTINATIONS, PANEL_PARTITIONS,
+				    PANEL_ERRORS };
 	int			row = 0;
 
 	for (int i = 0; i < PANELS; i++)
@@ -109,6 +110,8 @@ layout_place(struct layout *l, int rows, const int content[PANELS])
 	l->height = rows;
 	band = band < BAND_MIN ? BAND_MIN : band;
 	top = put(l, PANEL_PROBLEMS, 0, content[PANEL_PROBLEMS], band);
+	top = put(l, PANEL_DESTINATIONS, top, content[PANEL_DESTINATIONS],
+	    rows / 4);
 	if (content[PANEL_ERRORS] > 0) {
 		end -= smaller(content[PANEL_ERRORS] + 1, rows / 4);
 		put(l, PANEL_ERRORS, end, content[PANEL_ERRORS], rows - end);

@@ -197,6 +197,8 @@ model_take(struct model *m, json_t *round, int64_t now)
 	count(m, json_object_get(round, "totals"));
 	take_rate(m);
 	note_errors(m, json_object_get(m->status, "this_host"));
+	replace(&m->destinations, rows_of_destinations(json_object_get(
+	    m->status, "this_host")));
 	if (lists != NULL) {
 		m->lists_at = now;
 		replace(&m->workers, rows_of_workers(round, m->host));
@@ -211,6 +213,7 @@ model_free(struct model *m)
 	json_decref(m->status);
 	json_decref(m->workers);
 	json_decref(m->partitions);
+	json_decref(m->destinations);
 	json_decref(m->errors);
 	json_decref(m->totals);
 	json_decref(m->host);

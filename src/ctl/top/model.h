@@ -32,6 +32,7 @@ struct model {
 	json_t			*status;	/* or NULL */
 	json_t			*workers;	/* rows, see rows_of_workers() */
 	json_t			*partitions;	/* rows */
+	json_t			*destinations;	/* rows, of this host */
 	json_t			*errors;	/* rows, the newest first */
 	bool			 has_log;	/* they have lines of the log */
 	json_t			*totals;	/* of the round before */

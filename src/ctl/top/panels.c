@@ -15,7 +15,7 @@
 
 const char *const	panel_names[PANELS] = {
 	"Summary", "Throughput", "Partitions", "Workers", "Recent errors",
-	"Problems"
+	"Problems", "Destinations"
 };
 
 const struct grid_column *
@@ -28,6 +28,8 @@ panel_columns(enum panel p)
 		return rows_worker_columns;
 	case PANEL_ERRORS:
 		return rows_error_columns;
+	case PANEL_DESTINATIONS:
+		return rows_destination_columns;
 	default:
 		return NULL;
 	}
@@ -37,7 +39,9 @@ json_t *
 panel_rows(const struct model *m, enum panel p, const struct grid_order *o)
 {
 	const json_t	*rows = p == PANEL_PARTITIONS ? m->partitions :
-			    p == PANEL_WORKERS ? m->workers : m->errors;
+			    p == PANEL_WORKERS ? m->workers :
+			    p == PANEL_DESTINATIONS ? m->destinations :
+			    m->errors;
 
 	return grid_select(rows, panel_columns(p), o);
 }

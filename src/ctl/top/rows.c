@@ -42,6 +42,18 @@ const struct grid_column	rows_error_columns[] = {
 	{ .name = NULL }
 };
 
+const struct grid_column	rows_destination_columns[] = {
+	{ "destination", "destination", GRID_TEXT, 0, 0 },
+	{ "to", "to", GRID_TEXT, 4, GRID_FLEXIBLE },
+	{ "state", "state", GRID_TEXT, 0, GRID_COLOURED },
+	{ "per_second", "msg/s", GRID_COUNT, 0, 0 },
+	{ "failed_percent", "failed %", GRID_COUNT, 0, 0 },
+	{ "taken", "taken", GRID_COUNT, 3, 0 },
+	{ "failed", "failed", GRID_COUNT, 2, 0 },
+	{ "last_error", "last error", GRID_TEXT, 1, GRID_FLEXIBLE },
+	{ .name = NULL }
+};
+
 /* Workers */
 
 static const json_t *
@@ -212,6 +224,22 @@ rows_of_partitions(const json_t *round)
 		    json_string(partition_state(p)));
 		shorten_owner(row);
 		json_object_set_new(row, "all", json_pack("[O]", p));
+		json_array_append_new(rows, row);
+	}
+	return rows;
+}
+
+/* Destinations */
+
+json_t *
+rows_of_destinations(const json_t *this_host)
+{
+	json_t	*rows = json_array(), *d, *row;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(this_host, "destinations"), i, d) {
+		row = json_copy(d);
+		json_object_set_new(row, "all", json_pack("[O]", d));
 		json_array_append_new(rows, row);
 	}
 	return rows;

@@ -89,7 +89,9 @@ export function take_status(status) {
 	/* The same state may come twice: by a request and as an event. */
 	if (host && host.at_ms !== samples.at(-1)?.at_ms) {
 		samples.push({ at_ms: host.at_ms, delivered: new Map(
-		    host.workers.map((w) => [w.id, w.delivered])) });
+		    host.workers.map((w) => [w.id, w.delivered])),
+		    taken: new Map((host.destinations || []).map((d) =>
+			[d.destination, d.taken])) });
 		while (samples.length > 2 && host.at_ms - samples[1].at_ms >=
 		    SPAN_MS)
 			samples.shift();
@@ -99,17 +101,26 @@ export function take_status(status) {
 }
 
 /* Messages a second; null: another host, or not known yet. */
-export function rate_of(id) {
+function rate(of, name) {
 	const first = samples[0], last = samples.at(-1);
 
-	if (samples.length < 2 || !first.delivered.has(id) ||
-	    !last.delivered.has(id))
+	if (samples.length < 2 || !first[of].has(name) ||
+	    !last[of].has(name))
 		return null;
 	/* Without a change there is no event. */
 	if (live.state === "live" && Date.now() - known.status_at > SPAN_MS)
 		return 0;
-	return Math.max(0, (last.delivered.get(id) - first.delivered.get(id)) *
+	return Math.max(0, (last[of].get(name) - first[of].get(name)) *
 	    1000 / (last.at_ms - first.at_ms));
+}
+
+export function rate_of(id) {
+	return rate("delivered", id);
+}
+
+/* The same of a destination. */
+export function rate_to(name) {
+	return rate("taken", name);
 }
 
 export function rate_here() {

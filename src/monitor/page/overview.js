@@ -2,7 +2,7 @@
 
 import { chart } from "/chart.js";
 import { h } from "/dom.js";
-import { known, need, rate_here } from "/data.js";
+import { known, need, rate_here, rate_to } from "/data.js";
 import { map_of } from "/partitions.js";
 import { empty, loading, mark, panel, state, trouble } from "/parts.js";
 import { link } from "/route.js";
@@ -35,6 +35,7 @@ const places = {
 	silent_worker: ["workers", "Workers"],
 	waiting_worker: ["workers", "Workers"],
 	no_worker: ["workers", "Workers"],
+	destination_fails: ["messages", "Waiting messages"],
 };
 
 function problem(p, i) {
@@ -190,15 +191,57 @@ function destination(key, name, kind, [word, why], ...when) {
 	    when[1] && [why ? ", " : "", when[0], " ", ago(when[1])]));
 }
 
-/* The destination of all, and the routes that are refused while others work. */
-function destinations(s) {
-	const refused = s.this_host?.refused || [], b = s.broker;
-	const paused = s.this_host?.workers.find((w) => w.paused)?.paused;
+const levels = { works: "ok", unused: "info", fails: "critical",
+	"held up": "critical" };
 
-	return panel("destinations", "Destinations", null,
+/* Messages a second, and what share of its tries failed in the last minute. */
+function figures(d) {
+	const rate = rate_to(d.destination);
+
+	return [rate === null ? null : `${number(rate)}/s`,
+	    d.failed_percent > 0 && `${d.failed_percent} % fail`]
+	    .filter((x) => x).join(", ");
+}
+
+/* A route; what it takes at the broker is the broker's to say. */
+function route(s, d, takes) {
+	const bad = d.state !== "works" && d.why;
+
+	return h("li", { key: `d ${d.destination}` },
+	    h("div", { class: "name" }, bdi(d.destination ===
+		"publish.driver" ? d.to || d.destination : d.destination),
+		" ", h("span", { class: "quiet" }, d.destination ===
+		"publish.driver" ? "" : `to ${plain(d.to || "?")}`)),
+	    h("span", { class: "figures" }, state(levels[d.state] || "info",
+		d.state), " ", h("span", { class: "quiet" }, figures(d))),
+	    h("p", { class: "why" }, bad ? [h("bdi", {}, visible(d.why)),
+		d.since && [", since ", ago(d.since)]] : d.last_error ?
+		["last error: ", h("bdi", {}, visible(d.last_error)), ", ",
+		ago(d.last_error_at)] : takes));
+}
+
+/*
+ * The routes of this host; the broker if it is asked and not well, or no daemon
+ * runs here; what is refused while others work.
+ */
+function destinations(s) {
+	const routes = s.this_host?.destinations || [], b = s.broker;
+	/* Where nothing is taken, all types are refused. */
+	const refused = (s.this_host?.refused || []).filter((r) =>
+	    !routes.some((d) => d.state === "fails" &&
+		r.type.startsWith(`route ${d.destination},`)));
+	const paused = s.this_host?.workers.find((w) => w.paused)?.paused;
+	const well = b && broker_state(b);
+
+	return panel("destinations", "Destinations", routes.length > 0 ?
+	    "of this host" : null,
 	    h("ul", { class: "destinations" },
-	    b && destination("broker", s.outbox?.destination || b.driver,
-		s.outbox?.destination ? null : "", broker_state(b)),
+	    b && (routes.length === 0 || b.error || b.unfit || b.full ||
+		b.unheard || b.warnings?.length > 0) &&
+		destination("broker", s.outbox?.destination || b.driver,
+		s.outbox?.destination ? null : "", well),
+	    routes.map((d) => route(s, d, b && d.destination ===
+		"publish.driver" && !b.error ? well[1] : "")),
 	    paused && destination("paused", "publishing", "on this host",
 		[state("critical", "paused"), paused.why], "since", paused.since),
 	    refused.map((r) => destination(r.type, r.type,
