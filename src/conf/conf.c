@@ -8,7 +8,6 @@
  */
 #include "conf/conf_impl.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,29 +96,6 @@ set_options(struct conf_draft *d, const struct conf_override *over,
 	return 0;
 }
 
-/* "worker.lease_ttl" is OUTBOX_WORKER_LEASE_TTL in the environment. */
-static const char *
-name_in_environment(size_t i)
-{
-	static char		 names[CONF_KEYS_MAX][CONF_NAME_SIZE + 8];
-	size_t			 n;
-	const struct conf_key	*k = conf_keys(&n) + i;
-	char			*p = names[i];
-
-	p += snprintf(p, sizeof(names[i]), "OUTBOX_");
-	for (const char *q = k->name; *q != '\0'; q++)
-		*p++ = (char)(*q == '.' ? '_' :
-		    toupper((unsigned char)*q));
-	*p = '\0';
-	return names[i];
-}
-
-const char *
-conf_key_variable(size_t i)
-{
-	return getenv(name_in_environment(i));
-}
-
 /* A list has commas between its items, and blanks around them do not count. */
 static int
 set_list(struct conf_draft *d, const struct conf_key *k, const char *text,
@@ -153,7 +129,7 @@ set_from_environment(struct conf_draft *d, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		if ((text = conf_key_variable(i)) == NULL)
 			continue;
-		name = name_in_environment(i);
+		name = conf_key_variable_name(i);
 		d->from[i].option = name;
 		rc = keys[i].type == CONF_LIST ?
 		    set_list(d, &keys[i], text, e) :

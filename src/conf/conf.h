@@ -371,6 +371,13 @@ int		 conf_edit(const char *path, const struct conf_change *,
 		    size_t n, struct err *);
 
 /*
+ * The variable of a key, which wins over the file: its value, or NULL; and set it
+ * for this process and those that it starts.  The next conf_load() finds it.
+ */
+const char	*conf_variable(const char *name);
+void		 conf_put_variable(const struct conf_change *);
+
+/*
  * Returns the name of the next key marked restart whose value differs in the
  * two, or NULL.  Set *i to 0 before the first call.
  */

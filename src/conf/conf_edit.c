@@ -76,6 +76,54 @@ find_place(yaml_document_t *d, const char *text, const char *name,
 	return true;
 }
 
+static size_t
+count_characters(const char *text, size_t n)
+{
+	size_t	found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return found;
+}
+
+/* The comment that ends this line; NULL: there is none. */
+static const char *
+find_comment(const char *line)
+{
+	char	quote = '\0';
+
+	for (const char *p = line; *p != '\0' && *p != '\n'; p++) {
+		if (*p == '#' && quote == '\0' && p > line && p[-1] == ' ')
+			return p;
+		if (*p == quote)
+			quote = '\0';
+		else if (quote == '\0' && (*p == '\'' || *p == '"'))
+			quote = *p;
+	}
+	return NULL;
+}
+
+/*
+ * What follows a value that was longer by so many characters, or shorter.  The
+ * blanks before a comment take the difference, so that it keeps its column.
+ */
+static void
+put_rest(struct buf *to, const char *rest, ssize_t longer)
+{
+	const char	*comment = find_comment(rest), *end = comment;
+	ssize_t		 blanks;
+
+	if (comment != NULL) {
+		while (end > rest && end[-1] == ' ')
+			end--;
+		blanks = comment - end + longer;
+		buf_add(to, rest, (size_t)(end - rest));
+		buf_printf(to, "%*s", blanks < 1 ? 1 : (int)blanks, "");
+		rest = comment;
+	}
+	buf_printf(to, "%s", rest);
+}
+
 /* In quotes, unless it cannot be anything but a plain text. */
 static void
 put_value(struct buf *to, const char *value)
@@ -102,6 +150,7 @@ replace(struct buf *text, const char *path, const struct conf_change *change,
 	yaml_document_t	document;
 	struct place	place;
 	struct buf	new = { 0 };
+	size_t		was;
 	bool		found = false;
 
 	yaml_parser_initialize(&parser);
@@ -120,7 +169,11 @@ replace(struct buf *text, const char *path, const struct conf_change *change,
 	if (place.start == place.end)	/* "key:" without a value */
 		buf_str(&new, " ");
 	put_value(&new, change->value);
-	buf_printf(&new, "%s", text->data + place.end);
+	was = count_characters(text->data + place.start,
+	    place.end - place.start);
+	put_rest(&new, text->data + place.end, (ssize_t)was -
+	    (ssize_t)count_characters(new.data + place.start,
+	    new.len - place.start));
 	buf_free(text);
 	*text = new;
 	return 0;

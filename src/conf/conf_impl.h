@@ -80,7 +80,8 @@ struct conf_phrase conf_word_near(const char *const *words, const char *text);
  */
 char		*conf_read_text(const char *path, size_t *size, struct err *);
 
-/* conf.c: the variable of the environment that sets the key; NULL: none. */
+/* conf_names.c: the variable of the environment of a key, and its value or NULL. */
+const char	*conf_key_variable_name(size_t i);
 const char	*conf_key_variable(size_t i);
 
 /* conf.c: the line of the file that sets the key; 0: none does. */

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct conf_retired conf_retired[] = {
@@ -167,4 +168,42 @@ conf_word_near(const char *const *words, const char *text)
 			snprintf(best.text, sizeof(best.text), "%s", *words);
 		}
 	return best;
+}
+
+/* "worker.lease_ttl" is OUTBOX_WORKER_LEASE_TTL in the environment. */
+const char *
+conf_key_variable_name(size_t i)
+{
+	static char		 names[CONF_KEYS_MAX][CONF_NAME_SIZE + 8];
+	size_t			 n;
+	const struct conf_key	*k = conf_keys(&n) + i;
+	char			*p = names[i];
+
+	p += snprintf(p, sizeof(names[i]), "OUTBOX_");
+	for (const char *q = k->name; *q != '\0'; q++)
+		*p++ = (char)(*q == '.' ? '_' :
+		    toupper((unsigned char)*q));
+	*p = '\0';
+	return names[i];
+}
+
+const char *
+conf_key_variable(size_t i)
+{
+	return getenv(conf_key_variable_name(i));
+}
+
+const char *
+conf_variable(const char *name)
+{
+	return conf_key_variable((size_t)conf_key_find(name));
+}
+
+void
+conf_put_variable(const struct conf_change *change)
+{
+	int	k = conf_key_find(change->name);
+
+	if (setenv(conf_key_variable_name((size_t)k), change->value, 1) < 0)
+		abort();
 }

@@ -179,6 +179,14 @@ not_a_mapping(struct walk *w, unsigned line, const char *name)
 	return fail_at(w, line, name);
 }
 
+/* The file of a package has an empty database, which a variable may name. */
+static bool
+has_variable(const struct conf_key *k, const char *text)
+{
+	return k->required && *text == '\0' && conf_key_find(k->name) >= 0 &&
+	    conf_key_variable((size_t)conf_key_find(k->name)) != NULL;
+}
+
 /* Pass the current event to the setter, as a value or an item of a list. */
 static int
 set_scalar(struct walk *w, const struct conf_key *k, unsigned line, bool item)
@@ -191,6 +199,8 @@ set_scalar(struct walk *w, const struct conf_key *k, unsigned line, bool item)
 		return fail_at(w, line, k->name);
 	}
 	text = is_null(w) ? "" : scalar_text(w);
+	if (!item && has_variable(k, text))
+		return 0;
 	if (conf_set(w->draft->conf, k, text, is_quoted(w), w->err) < 0)
 		return fail_at(w, line, k->name);
 	return 0;

@@ -19,6 +19,22 @@
 #define RESTART	"service outbox-master start; if nobody has stopped it, " \
 		"outboxctl logs tells why it ended"
 
+/* What the error is about: the server, its writes, or one of the tables. */
+static const char *
+what_is_not_known(const char *error)
+{
+	if (strstr(error, "read-only") != NULL ||
+	    strstr(error, "read only") != NULL)
+		return "the database takes no changes, so the daemon cannot "
+		    "use it, and the state of the fleet is not shown";
+	if (strncmp(error, "mysql ", 6) == 0 || strstr(error, "onnect") != NULL ||
+	    strstr(error, "gone") != NULL)
+		return "the database cannot be read, so the state of the fleet "
+		    "is not known";
+	return "a table of the database cannot be read, so the state of the "
+	    "fleet is not known";
+}
+
 static void
 judge_database(struct health *h)
 {
@@ -30,8 +46,7 @@ judge_database(struct health *h)
 		return;
 	health_database_remedy(h->conf, error, &remedy);
 	health_add(h, HEALTH_DATABASE, (struct health_about){ 0 }, remedy.data,
-	    "the database cannot be read, so the state of the fleet is not "
-	    "known: %s", error);
+	    "%s: %s", what_is_not_known(error), error);
 	buf_free(&remedy);
 }
 

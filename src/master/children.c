@@ -51,6 +51,7 @@ run_worker(struct master *m, struct slot *s)
 	int			 status;
 
 	log_worker(s->index);
+	setproctitle("-outbox-master: worker %u", s->index);
 	a.report = m->a->report;
 	a.report.silent = is_silent(m);
 	memcpy(a.id, s->id, sizeof(a.id));

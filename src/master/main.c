@@ -18,6 +18,7 @@
 #include "common/exits.h"
 #include "conf/conf.h"
 #include "ipc/daemon.h"
+#include "ipc/scoreboard.h"
 #include "util/display.h"
 #include "util/environment.h"
 #include "util/line_output.h"
@@ -229,6 +230,28 @@ give_up_start(const struct err *e)
 	fatal(EXIT_FAILED, "%s", e->text);
 }
 
+/*
+ * A daemon whose pid file was removed keeps the lock on a file that has no name
+ * any more.  It has its scoreboard locked, too.
+ */
+static int
+find_other(const char *pidfile, struct err *e)
+{
+	char			*prefix = daemon_run_prefix(pidfile);
+	char			*path = xasprintf("%s.scoreboard", prefix);
+	struct scoreboard	*b;
+	bool			 alive;
+	pid_t			 pid;
+
+	b = scoreboard_find(path, &alive, &pid, e);
+	scoreboard_close(b);
+	free(path);
+	free(prefix);
+	return !alive ? 0 : err_set(e, "%s was removed, but its outbox-master "
+	    "still runs%s: stop it first: kill %d", pidfile, pid == 0 ?
+	    " in another container" : "", (int)pid);
+}
+
 static void
 become_service(const struct options *o, const struct conf *conf)
 {
@@ -248,6 +271,8 @@ become_service(const struct options *o, const struct conf *conf)
 		fatal(status, "%s", e.text);
 	if (daemon_lock(pidfile, &e) < 0)
 		fatal(EXIT_FAILED, "%s", e.text);
+	if (find_other(pidfile, &e) < 0)
+		give_up_start(&e);
 	if (log_head_open(conf, o->detach, &e) < 0)
 		give_up_start(&e);
 }

@@ -213,6 +213,8 @@ within 5 'logs --follow: waits for new lines' follows 'line C'
 wait_for 5 is_later $(($(now_ms) + 500))
 echo 'line D' >> "$FILE"
 within 5 'logs --follow: a file that was emptied' follows 'line D'
+is "$( { timeout 10 "$OUTBOXCTL" -c "$CONF" logs --follow --lines 1 |
+    head -n 1; } 2>&1)" 'line D' 'logs --follow | head: it ends, without an error'
 is "$(tr '\n' ' ' < "$DIR/followed")" 'no end line A line B line C line D ' \
     'logs --follow: each line once'
 is "$(jq -r .line "$DIR/followed.json" | tr '\n' ' ')" \

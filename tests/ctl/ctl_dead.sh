@@ -293,6 +293,8 @@ ctl --json keys blocked
 shows '[.[] | [.key, .parked]]' \
     '[["wide",1000],[null,0]]' \
     'keys blocked: it counts up to 1000 parked rows'
+like "$(ctl keys blocked; echo "$OUT")" '^wide .* 1,000\+ ' \
+    'keys blocked: and says that it is a limit'
 ctl --json keys blocked --after 7 --limit 1
 shows '[.[].record]' '[8]' 'keys blocked --after --limit: the next page'
 exits 1 'keys release of a delayed key: exit status 1' keys release wide

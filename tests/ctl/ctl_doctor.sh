@@ -49,7 +49,8 @@ is "$(lines fail)" '' 'doctor in a healthy setup: no line begins with fail'
 is "$(lines '(warn|advice)' | grep -v ' no_daemon: ')" '' 'doctor in a healthy setup: nothing but ok'
 is "$(tables)" "$before" 'doctor changes no table'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
-    tables 'time zone' settings grants types plans 'broker tls' broker stream; do
+    tables 'time zone' settings grants types plans 'broker tls' broker stream \
+    'broker store'; do
 	like "$(lines ok)" "^ok +$check: " "doctor reports on: $check"
 done
 like "$(lines ok)" 'all 1[0-9] statements of a batch use' \
@@ -313,6 +314,17 @@ write_conf
 "$SANDBOX" stop "$DIR/nats" >/dev/null
 says fail 1 "^fail +broker: the broker cannot be used: nats $URL: .*: start the NATS server at $URL, or" 'the broker is away'
 like "$(lines ok)" '^ok +plans' 'no broker: the database is still checked'
+
+# A server that was told no directory for its streams, or one in a comment only
+mkdir "$DIR/tmp"
+sed 's/store_dir/# &/' "$DIR/nats/nats.conf" > "$DIR/bare.conf"
+TMPDIR=$DIR/tmp nats-server -c "$DIR/bare.conf" > "$DIR/bare.log" 2>&1 &
+bare=$!
+wait_for 10 ctl stream info
+says warn 1 "broker store: nats-server, pid $bare, keeps its streams in $DIR/tmp/nats/jetstream, because no store_dir is set, .*store_dir: " \
+    'streams below /tmp by default'
+kill "$bare"
+wait "$bare"
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 
 exits 2 'doctor with an argument: exit status 2' doctor now

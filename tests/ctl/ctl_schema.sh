@@ -266,6 +266,12 @@ sql 'UPDATE outbox_settings SET schema_version = 1;
 	DROP COLUMN accepted'
 check 'the daemon works with the schema version before its own' start_fleet
 stop_master "$MASTER"
+sql 'ALTER TABLE outbox_settings DROP COLUMN reconcile_watermark'
+fails 1 'reconcile_watermark.* \(1054\): outboxctl schema upgrade adds' \
+    'schema install on older tables: it names schema upgrade' -c "$OP" \
+    schema install
+exits 0 'schema upgrade adds what they lack' -c "$OP" schema upgrade
+exits 0 'then schema install succeeds' -c "$OP" schema install
 
 #
 # A database of Pillar, relayed while it is upgraded

@@ -41,7 +41,8 @@ like "$(ctl --json setup --dry-run; step stream)" \
     '^NONE would be created if it is missing, for shop\.>' 'also as JSON'
 
 # What is printed is pasted.  It has hashes of passwords; without them it is no
-# SQL and makes no account.  Names and paths are words of the shell.
+# SQL and makes no account.  Names and paths are words of the shell.  The file
+# names no database, as that of a package, and stays as it is.
 paste() (
 	mariadb() { "$SANDBOX" sql "$DIR/db" "$@"; }
 	outboxctl() { "$OUTBOXCTL" "$@"; }
@@ -50,13 +51,22 @@ paste() (
 accounts() { sql "SELECT COUNT(*) FROM mysql.user
     WHERE user IN ('relay', 'outbox_operator')"; }
 block() {
-	ctl -c "$DIR/it's; here.yml" setup --dry-run --follow-binlog
+	ctl -c "$DIR/it's; here.yml" setup --dry-run --follow-binlog \
+	    --database "pasted 'b; touch no" --stream PASTED
 	BLOCK=$(sed -n '/^    mariadb/,/^$/p' <<< "$OUT")
 }
 bare relay pasted
-sed -i "s/database: app/database: \"pasted 'b; touch no\"/" "$CONF"
+sed -i 's/database: app/database: ""/' "$CONF"
 mv "$CONF" "$DIR/it's; here.yml"
+cp "$DIR/it's; here.yml" "$DIR/here"
 block
+is "$RC" 0 'setup --dry-run needs no database in the file'
+like "$OUT" 'mysql.database would be written into .*here.yml: pasted' \
+    'it says which database would be written into it'
+like "$OUT" 'nats.stream would be written into .*here.yml: PASTED' \
+    'and which stream'
+like "$OUT" 'nats stream add PASTED --subjects' 'and names the new stream'
+is "$(cat "$DIR/it's; here.yml")" "$(cat "$DIR/here")" 'the file stays as it is'
 paste "$BLOCK"
 like "$(cat "$DIR/pasted")" '1064.*syntax' 'pasted SQL without passwords fails'
 is "$(accounts)" 0 'and makes no account'
@@ -74,7 +84,8 @@ is "$(sql "SELECT GROUP_CONCAT(privilege_type ORDER BY 1) FROM
     "$([ "$(sql 'SELECT VERSION() LIKE "%MariaDB%"')" = 1 ] ||
 	echo 'REPLICATION CLIENT,')REPLICATION SLAVE" \
     'with no other right on the server than setup gives'
-ctl -c "$DIR/it's; here.yml" --json setup --yes --no-event --admin nobody
+ctl -c "$DIR/it's; here.yml" --json setup --yes --no-event --admin nobody \
+    --database "pasted 'b; touch no"
 like "$(step database)" "pasted 'b; touch no is ready" 'setup is content with it'
 sql "DROP USER relay@localhost, outbox_operator@localhost;
     DROP DATABASE \`pasted 'b; touch no\`"

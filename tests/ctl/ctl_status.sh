@@ -212,6 +212,24 @@ straggler 9 'NOW(6) - INTERVAL 1 HOUR'
 needs '^a producer uses a partition count that is not declared: at 2026.*: correct the producer, .*outboxctl partitions sync' \
     'a producer that uses an undeclared count'
 shows .counts null 'no former count is declared: none is printed'
+# Once enough newer rows have the labels of their keys, its producer is corrected.
+# rows_of SEQUENCE N LABEL: newer rows, of a key with the label p00
+rows_of() {
+	sql "INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+		event_data) SELECT $1 + n, 'k', $1 + n, 't', '{}' FROM $(numbers "$2");
+	    INSERT INTO outbox (global_sequence, partition_key, published_at)
+		SELECT $1 + n, $3, NOW(6) FROM $(numbers "$2")"
+}
+of_k="CONCAT('p', LPAD(CRC32('k') % $(sql 'SELECT COALESCE(
+    MAX(partition_count), 16) FROM outbox_settings'), 2, '0'))"
+rows_of 900000000 1 "'p99'"
+rows_of 900000001 30 "$of_k"
+needs '^a producer uses a partition count that is not declared' \
+    'one of the newest rows has another label: still a problem'
+sql 'DELETE FROM outbox WHERE global_sequence = 900000000'
+exits 0 'the newest rows have the labels of their keys: no problem' status
+sql 'DELETE FROM outbox WHERE global_sequence >= 900000000;
+    DELETE FROM events WHERE sequence >= 900000000'
 straggler 11 'NOW(6) - INTERVAL 1 HOUR'
 exits 0 'an undeclared count used eleven minutes ago: exit status 0' status
 straggler 9 'NOW(6)'

@@ -163,7 +163,13 @@ like "$(cat "$LOG")" 'reload: .*line 2: mysql.password_file.*; keeping the old' 
     'the log says so'
 echo "$OUTBOX_PW" > "$SECRET"
 exits 0 'reload with the file' reload
+like "$(ps -o args= -p "$(worker_pid | head -n 1)")" '^outbox-master: worker 0' \
+    'the title of a worker'
 master 1 "already running with pid $MASTER" 'another one runs' -f
+mv "$DIR/run/outbox.pid" "$DIR/pid"
+master 1 "outbox.pid was removed, but its outbox-master still runs: stop it first: kill $MASTER" \
+    'another one runs, whose pid file was removed' -f
+mv "$DIR/pid" "$DIR/run/outbox.pid"
 stop_master "$MASTER"
 is $? 0 'outbox-master, stopped by a signal: exit status 0'
 done_testing

@@ -84,6 +84,11 @@ static const struct {
 	  "mysql.socket" },
 	{ "{\"database\": {\"error\": \"Access denied\"}}", "database ", 3,
 	  "correct mysql.user and its password" },
+	{ "{\"database\": {\"error\": \"mysql db1: the server is read-only: not "
+	  "a primary\"}}", "database ", 3, "the database takes no changes, so "
+	  "the daemon cannot use it" },
+	{ "{\"database\": {\"error\": \"outbox: SELECT command denied (1142)"
+	  "\"}}", "database ", 3, "a table of the database cannot be read" },
 	{ "{\"database\": {\"error\": \"odd\"}}", "database ", 3,
 	  "odd: outboxctl doctor" },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": "

@@ -92,10 +92,17 @@ ctl_fail(const struct ctl *c, const struct err *e)
 	return status;
 }
 
+/* By default JetStream keeps its streams below /tmp. */
+#define TURN_ON	"add to the configuration of the NATS server " \
+		"jetstream {store_dir: \"/var/lib/nats\"}, a directory of the " \
+		"server's user and not below /tmp, and restart the server; " \
+		"README.Debian has the commands"
+
 int
 ctl_no_broker(const struct err *e)
 {
-	ctl_refuse("start the server, or correct the section nats of the "
+	ctl_refuse(strstr(e->text, "JetStream does not answer") != NULL ?
+	    TURN_ON : "start the server, or correct the section nats of the "
 	    "configuration", "%s", e->text);
 	return CTL_UNREACHABLE;
 }

@@ -24,7 +24,8 @@ enum {
 	CTL_DONE = 0,		/* done, or nothing to do */
 	CTL_FAILED = 1,		/* a check failed, or no such object */
 	CTL_USAGE = 2,
-	CTL_UNREACHABLE = 3	/* a server is away, or accepts no writes */
+	CTL_UNREACHABLE = 3,	/* a server is away, or accepts no writes */
+	CTL_NO_READER = 141	/* of standard output; as SIGPIPE would end it */
 };
 
 struct pub;

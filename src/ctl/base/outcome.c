@@ -7,9 +7,11 @@
 
 #include "ctl/base/outcome.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/base/ctl.h"
 #include "ctl/base/document.h"
@@ -159,6 +161,14 @@ outcome_is_written(void)
 	    !document_is_lost();
 }
 
+bool
+outcome_has_reader(void)
+{
+	struct pollfd	out = { .fd = STDOUT_FILENO };
+
+	return poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
+}
+
 int
 outcome_end(int status)
 {
@@ -172,6 +182,8 @@ outcome_end(int status)
 	}
 	/* A full disk, for example: what was printed is not complete. */
 	if (!outcome_is_written() && status == CTL_DONE) {
+		if (!outcome_has_reader())
+			return CTL_NO_READER;
 		fputs("outboxctl: standard output cannot be written\n", stderr);
 		return CTL_FAILED;
 	}

@@ -54,6 +54,9 @@ void	outcome_failed(int status);
 /* Was all written so far?  No: the disk is full, for example. */
 bool	outcome_is_written(void);
 
+/* Does anybody read standard output?  False where a pipe's reader has ended. */
+bool	outcome_has_reader(void);
+
 /* Print what is left to print; returns the status. */
 int	outcome_end(int status);
 

@@ -42,8 +42,8 @@ take_line(void *arg, char *text)
 static void
 follow(struct log_tail *t)
 {
-	while (outcome_is_written() && !sig_took(&got_term) &&
-	    !sig_took(&got_hup)) {
+	while (outcome_is_written() && outcome_has_reader() &&
+	    !sig_took(&got_term) && !sig_took(&got_hup)) {
 		sig_wait(NULL, 0, FOLLOW_MS);
 		tail_rotate(t);
 		tail_read(t);

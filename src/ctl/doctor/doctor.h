@@ -65,6 +65,9 @@ void	doctor_plans(struct doctor *);
 /* doctor_bus.c */
 void	doctor_broker(struct doctor *);
 
+/* doctor_store.c; for the URL of a server of this host */
+void	doctor_store(struct doctor *, const char *server);
+
 /* doctor_problems.c: the problems that status shows, too; after all others */
 void	doctor_problems(struct doctor *);
 

@@ -69,11 +69,27 @@ check_nats_stream(struct doctor *d)
 		    d->ctl->conf->nats.stream);
 }
 
+/* Of each server on this host. */
+static void
+check_nats_store(struct doctor *d)
+{
+	const struct conf_list	*servers = &d->ctl->conf->nats.servers;
+	char			 host[CONF_HOST];
+
+	for (size_t i = 0; i < servers->n; i++) {
+		conf_url_host(servers->items[i], host);
+		if (conf_is_loopback(host))
+			doctor_store(d, servers->items[i]);
+	}
+}
+
 static void
 check_nats(struct doctor *d)
 {
-	if (connect_bus(d) && !d->ctl->conf->nats.core)
-		check_nats_stream(d);
+	if (!connect_bus(d) || d->ctl->conf->nats.core)
+		return;
+	check_nats_stream(d);
+	check_nats_store(d);
 }
 
 static void

@@ -6,6 +6,7 @@
 #include "ctl/base/filter.h"
 #include "ctl/messages/keys.h"
 #include "ctl/base/bulk_update.h"
+#include "util/display.h"
 
 /* Limit for counting the parked rows of a key. */
 #define COUNT_MAX	1000
@@ -78,6 +79,20 @@ keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 	return 0;
 }
 
+/* For people: a count that ended at its limit as "1,000+". */
+static void
+put_words(json_t *list)
+{
+	char	 number[DISPLAY_SIZE];
+	json_t	*row;
+	size_t	 i;
+
+	json_array_foreach(list, i, row)
+		if (member_number(row, "parked") >= COUNT_MAX)
+			json_object_set_new(row, "parked", json_sprintf("%s+",
+			    display_number(number, COUNT_MAX)));
+}
+
 int
 keys_blocked(struct ctl *c)
 {
@@ -95,6 +110,8 @@ keys_blocked(struct ctl *c)
 		json_decref(list);
 		return ctl_fail(c, &e);
 	}
+	if (!c->args.json)
+		put_words(list);
 	print_list(c, shown, list);
 	return CTL_DONE;
 }

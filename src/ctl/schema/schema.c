@@ -112,6 +112,16 @@ install(struct ctl *c, unsigned n, struct err *e)
 	return learn_and_note(c, n, e) < 0 ? -1 : fan_out_register(c, e);
 }
 
+/* The text expects columns that upgrade adds to tables of a former version. */
+static int
+refuse_install(struct ctl *c, const struct err *e)
+{
+	if (strstr(e->text, "(1054)") == NULL)
+		return ctl_fail(c, e);
+	return ctl_refuse("outboxctl schema upgrade adds what these older "
+	    "tables lack; then repeat this command", "%s", e->text);
+}
+
 int
 schema_install(struct ctl *c)
 {
@@ -131,7 +141,7 @@ schema_install(struct ctl *c)
 		n++;
 	}
 	if (install(c, n, &e) < 0)
-		status = ctl_fail(c, &e);
+		status = refuse_install(c, &e);
 	else
 		print_done(c, n, "%s %s.",
 		    c->args.dry_run ? "Would create" : "Created", names.data);

@@ -43,6 +43,13 @@ ask(const struct question *q)
 	return NULL;
 }
 
+/* It counts, but is only in a variable: see setup_prepare(). */
+static bool
+is_missing_in_file(const struct ctl *c, const struct question *q)
+{
+	return c->args.dry_run && conf_variable(q->key) != NULL;
+}
+
 /* The new value of a key; NULL: it stays.  The caller frees. */
 static char *
 answer_to(const struct ctl *c, const struct question *q)
@@ -52,26 +59,39 @@ answer_to(const struct ctl *c, const struct question *q)
 	if (answer == NULL && !c->args.yes && !c->args.dry_run &&
 	    isatty(STDIN_FILENO))
 		answer = ask(q);
-	if (answer != NULL && strcmp(answer, q->now) == 0) {
+	if (answer != NULL && strcmp(answer, q->now) == 0 &&
+	    !is_missing_in_file(c, q)) {
 		free(answer);
 		answer = NULL;
 	}
 	return answer;
 }
 
-static int
-write_answers(struct ctl *c, const struct conf_change *changes, size_t n)
+/* The file stays as it is, and its values count as if they were there. */
+static void
+pretend(struct setup *s, const struct conf_change *changes, size_t n)
 {
+	for (size_t i = 0; i < n; i++) {
+		conf_put_variable(&changes[i]);
+		setup_step(s, "file", "%s would be written into %s: %s",
+		    changes[i].name, s->ctl->path, changes[i].value);
+	}
+}
+
+static int
+write_answers(struct setup *s, const struct conf_change *changes, size_t n)
+{
+	struct ctl	*c = s->ctl;
 	struct conf	*conf;
 	struct err	 e;
 
 	if (n == 0)
 		return CTL_DONE;
 	if (c->args.dry_run)
-		return ctl_refuse("change the file, or leave out --dry-run",
-		    "%s would have to be changed first", c->path);
-	if (conf_edit(c->path, changes, n, &e) < 0 ||
-	    (conf = conf_load(c->path, NULL, &e)) == NULL)
+		pretend(s, changes, n);
+	else if (conf_edit(c->path, changes, n, &e) < 0)
+		return ctl_error("%s", e.text);
+	if ((conf = conf_load(c->path, NULL, &e)) == NULL)
 		return ctl_error("%s", e.text);
 	conf_free(c->conf);
 	c->conf = conf;
@@ -94,19 +114,22 @@ setup_prepare(struct ctl *c)
 	int			 status = CTL_DONE;
 
 	conf_free(conf);
-	if (conf != NULL || c->args.dry_run || strstr(e.text, q.key) == NULL ||
+	if (conf != NULL || strstr(e.text, q.key) == NULL ||
 	    (answer = answer_to(c, &q)) == NULL)
 		return CTL_DONE;
 	change.value = answer;
-	if (conf_edit(c->path, &change, 1, &e) < 0)
+	if (c->args.dry_run)
+		conf_put_variable(&change);
+	else if (conf_edit(c->path, &change, 1, &e) < 0)
 		status = ctl_error("%s", e.text);
 	c->args.database = answer;	/* so it is not asked again */
 	return status;
 }
 
 static int
-choose_names(struct ctl *c)
+choose_names(struct setup *s)
 {
+	struct ctl		*c = s->ctl;
 	const struct question	questions[NAMES] = {
 		{ "Database of the application", "mysql.database",
 		  c->conf->mysql.database, c->args.database },
@@ -126,7 +149,7 @@ choose_names(struct ctl *c)
 		if ((answers[i] = answer_to(c, &questions[i])) != NULL)
 			changes[n++] = (struct conf_change){ questions[i].key,
 			    answers[i] };
-	status = write_answers(c, changes, n);
+	status = write_answers(s, changes, n);
 	for (size_t i = 0; i < nnames; i++)
 		free(answers[i]);
 	return status;
@@ -190,13 +213,15 @@ say_the_end(struct setup *s, int status)
 int
 setup_run(struct ctl *c)
 {
-	struct setup	s = { .ctl = c, .admin = *c };
-	int		status = choose_names(c);
+	struct setup	s = { .ctl = c, .steps = json_array() };
+	int		status = choose_names(&s);
 
-	if (status != CTL_DONE)
+	if (status != CTL_DONE) {
+		json_decref(s.steps);
 		return status;
+	}
+	s.admin = *c;
 	s.admin.conf = NULL;
-	s.steps = json_array();
 	s.account = setup_account_name(c, c->conf->mysql.user);
 	s.operator = setup_account_name(c, setup_operator_user(c->conf));
 	if ((status = confirm(c, &s)) == CTL_DONE) {

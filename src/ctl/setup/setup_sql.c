@@ -86,6 +86,7 @@ print_block(const struct setup *s, const char *grants)
 	const char	*name = s->ctl->conf->mysql.database;
 	struct buf	 sql = { 0 }, create = { 0 }, database = { 0 };
 	struct buf	 path = { 0 }, mark = { 0 };
+	bool		 in_file = conf_variable("mysql.database") == NULL;
 
 	put_accounts(s, &sql);
 	buf_str(&sql, grants);
@@ -98,9 +99,11 @@ print_block(const struct setup *s, const char *grants)
 	display_print(stdout, "An administrator of the database has to run "
 	    "this; there are no passwords in it,\nonly hashes:\n\n"
 	    "    mariadb <<'%s'\n%s%s\n"
-	    "    outboxctl -c %s schema print | mariadb -- %s\n"
+	    "    %s%s%soutboxctl -c %s schema print | mariadb -- %s\n"
 	    "    mariadb -- %s <<'%s'\n%s%s\n\n", mark.data, create.data,
-	    mark.data, path.data, database.data, database.data, mark.data,
+	    mark.data, in_file ? "" : "OUTBOX_MYSQL_DATABASE=",
+	    in_file ? "" : database.data, in_file ? "" : " ", path.data,
+	    database.data, database.data, mark.data,
 	    sql.data, mark.data);
 	buf_free(&sql);
 	buf_free(&create);

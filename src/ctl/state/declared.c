@@ -9,6 +9,10 @@
 #include "ctl/state/state.h"
 #include "util/xalloc.h"
 
+/* Rows that tell whether producers use the declared count. */
+#define NEWEST	100
+#define ENOUGH	20
+
 int
 state_counts(struct ctl *c, struct counts *k, struct err *e)
 {
@@ -123,15 +127,51 @@ list_unknown(struct ctl *c, const struct counts *k, struct buf *to,
 	return 0;
 }
 
+/*
+ * Is the producer corrected?  So it is if of the newest rows enough were made
+ * after the last such message, and all of them have the label of their key.
+ */
+static int
+ask_corrected(struct ctl *c, const struct counts *k, bool *corrected,
+    struct err *e)
+{
+	struct store	*s = c->store;
+	struct db_rows	*rows;
+
+	*corrected = false;
+	if (!store_has_column(s, COL_CREATED_AT) || k->nformer > 0)
+		return 0;
+	store_sql(s, "SELECT COUNT(*), COALESCE(SUM(o.label <> ");
+	store_put_label(s, k, "e", "{e.stream_id}");
+	store_put(s, "), 0) FROM (SELECT {global_sequence} AS sequence, "
+	    "{partition_key} AS label, {created_at} AS made FROM {outbox} "
+	    "{primary} ORDER BY {global_sequence} DESC ");
+	store_putf(s, "LIMIT %d", NEWEST);
+	store_put(s, ") AS o STRAIGHT_JOIN {events} AS e ON {e.sequence} = "
+	    "o.sequence WHERE o.label NOT LIKE '!%' AND o.made > "
+	    "(SELECT MAX(former_label_at) FROM {partitions})");
+	if ((rows = store_query(s, "counts", e)) == NULL)
+		return -1;
+	*corrected = db_next(rows) && db_u64(rows, 0) >= ENOUGH &&
+	    db_u64(rows, 1) == 0;
+	db_rows_free(rows);
+	return 0;
+}
+
 int
 state_straggler(struct ctl *c, const struct counts *k,
     const struct former_use *u, char **text, struct err *e)
 {
 	struct buf	unknown = { 0 };
+	bool		corrected;
 	int		rc = 0;
 
 	*text = NULL;
 	if (u->wait_ms == 0 || !u->is_after)
+		return 0;
+	if (ask_corrected(c, k, &corrected, e) < 0)
+		return -1;
+	if (corrected)
 		return 0;
 	rc = list_unknown(c, k, &unknown, e);
 	/*

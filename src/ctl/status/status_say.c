@@ -215,11 +215,27 @@ say_waiting(const struct ctl *c, const json_t *status)
 		    "about ");
 		buf_str(&b, COUNTED((uint64_t)member_number(w, "waiting"),
 		    "row"));
-		buf_printf(&b, ", %s parked", display_number(number,
-		    member_number(w, "parked")));
+		buf_printf(&b, ", %s%s parked", json_is_true(
+		    json_object_get(w, "exact")) ||
+		    member_number(w, "parked") == 0 ? "" : "about ",
+		    display_number(number, member_number(w, "parked")));
 		put_growth(&b, w);
 	}
 	say_member(c, "waiting", &b);
+}
+
+/* It is looked for under the labels of leases, where no row is parked. */
+static const char *
+why_no_oldest(const json_t *backlog)
+{
+	long long	waiting = member_number(backlog, "waiting");
+
+	if (waiting == 0)
+		return "none";
+	return member_number(backlog, "parked") >= waiting ? "none but parked "
+	    "rows: they wait for an earlier message of their key, or for "
+	    "their time" : "not known: rows wait under labels that have no "
+	    "lease";
 }
 
 static void
@@ -229,7 +245,7 @@ say_oldest(const struct ctl *c, const json_t *status)
 	struct buf	 b = { 0 };
 
 	if (!json_is_object(o))
-		buf_str(&b, "none");
+		buf_str(&b, why_no_oldest(json_object_get(status, "backlog")));
 	else
 		buf_printf(&b, "sequence %lld in \"%s\", %s old",
 		    member_number(o, "sequence"), member_text(o, "partition"),

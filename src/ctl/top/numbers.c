@@ -109,8 +109,9 @@ put_backlog(struct facts *f, const struct model *m)
 		buf_printf(&b, ", %s%s/s", growth > 0 ? "+" : "",
 		    display_number(number, growth));
 	if (member_number(w, "parked") > 0)
-		buf_printf(&b, ", %s parked", display_number(number,
-		    member_number(w, "parked")));
+		buf_printf(&b, ", %s%s parked", json_is_true(
+		    json_object_get(w, "exact")) ? "" : "about ",
+		    display_number(number, member_number(w, "parked")));
 	put_buf(f, "waiting", growth > 0 && member_text(w, "growing_since") !=
 	    NULL ? STYLE_WARN : STYLE_PLAIN, &b);
 }
@@ -122,7 +123,8 @@ put_oldest(struct facts *f, const struct model *m)
 	struct buf	 b = { 0 };
 
 	if (!json_is_object(o))
-		buf_str(&b, "none");
+		buf_str(&b, member_number(model_part(m, "backlog"),
+		    "waiting") == 0 ? "none" : "parked, or without a lease");
 	else
 		buf_printf(&b, "%s in %s", duration_words(member_number(o,
 		    "age_ms")).text, *member_text(o, "partition") == '\0' ?
