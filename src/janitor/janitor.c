@@ -35,6 +35,7 @@
 
 /* Rows made in one transaction; workers wait for its locks. */
 #define PIECE		100
+#define REFUSED_MAX	100	/* more rows are refused: it is not the rows */
 
 struct janitor;
 
@@ -64,6 +65,7 @@ struct janitor {
 	bool				 searched;
 	size_t				 done;		/* of reconcile.list */
 	uint64_t			 made;
+	size_t				 nrefused;	/* rows that cannot be */
 	struct retention		*retention;
 	struct vanishing		 vanishing;
 	struct scrub			 scrub;
@@ -96,23 +98,33 @@ wait_until(struct janitor *j, int64_t at)
 static int
 make_missing_rows(struct janitor *j, struct err *e)
 {
-	size_t		left = j->reconcile.n - j->done;
-	size_t		n = left < PIECE ? left : PIECE;
-	uint64_t	made;
+	size_t		 left = j->reconcile.n - j->done;
+	size_t		 n = left < PIECE ? left : PIECE;
+	const uint64_t	*list = j->reconcile.list + j->done;
+	struct isolate	 i = isolate_rows(n, 0);
+	int		 rc;
 
-	if (store_begin(j->store, e) < 0 || store_end(j->store,
-	    reconcile_make(&j->reconcile, j->reconcile.list + j->done, n, &made,
-	    e), e) < 0)
-		return -1;
-	j->done += n;
-	j->made += made;
-	return 0;
+	for (; isolate_next(&i); j->made += i.changed) {
+		rc = store_begin(j->store, e);
+		if (rc == 0)
+			rc = store_end(j->store, reconcile_make(&j->reconcile,
+			    list + i.from, i.n, &i.changed, e), e);
+		if (!store_isolate(j->store, &i, rc))
+			continue;
+		store_say_kept(j->store, list[i.from], "made, and its "
+		    "message is not sent", e);
+		if (++j->nrefused >= REFUSED_MAX)
+			return err_in(e, "%zu rows cannot be made",
+			    j->nrefused);
+	}
+	j->done += i.rc == 0 ? n : 0;
+	return i.rc;
 }
 
 static int
 search_missing_rows(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
-	j->reconcile.n = 0;
+	j->reconcile.n = j->done = j->nrefused = 0;
 	if (reconcile_begin(&j->reconcile, e) < 0)
 		return -1;
 	if (!j->reconcile.watermark.known) {

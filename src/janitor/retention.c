@@ -26,6 +26,9 @@
 #define HISTORY_MS	(5 * 1000)	/* between reads of the history */
 #define TELL_MS		(60 * 60 * 1000)
 
+/* If the database refuses to delete more rows, it is not the rows. */
+#define REFUSED_MAX	100
+
 enum phase { ELECT, BEGIN, SLICE, ROWS, DEAD, END };
 
 struct retention {
@@ -37,6 +40,8 @@ struct retention {
 	struct store_period	 left;		/* not counted yet */
 	struct store_period	 slice;		/* counted: rows to delete */
 	uint64_t		*list;		/* a batch */
+	uint64_t		 refused[REFUSED_MAX];	/* rows that stay */
+	size_t			 nrefused;
 	struct prune_page	 dead_page;	/* its dead letters: in list */
 
 	bool			 no_history;	/* history not readable */
@@ -188,6 +193,7 @@ begin_pass(struct retention *r, struct err *e)
 		return -1;
 	r->left = (struct store_period){ PRUNE_BEGINNING, r->limits.until };
 	r->dead_page.after = 0;
+	r->nrefused = 0;
 	r->phase = DEAD;
 	if (r->conf->retention.days == 0)
 		return 0;
@@ -219,22 +225,33 @@ take_slice(struct retention *r, struct err *e)
 	return watermark_raise(r->store, highest, e);
 }
 
+/* It stays for this pass, and is told once. */
+static int
+note_refused(struct retention *r, uint64_t sequence, struct err *e)
+{
+	store_say_kept(r->store, sequence, "deleted", e);
+	r->refused[r->nrefused++] = sequence;
+	return r->nrefused < REFUSED_MAX ? 0 : err_in(e, "more than %d rows "
+	    "cannot be deleted", REFUSED_MAX);
+}
+
 static int
 delete_row_batch(struct retention *r, struct err *e)
 {
-	uint64_t	deleted;
+	struct isolate	i;
 	size_t		n, max = (size_t)r->conf->retention.batch;
 
-	if (prune_find(r->store, &r->slice, max, r->list, &n, e) < 0)
+	if (prune_find(r->store, &r->slice, &(struct prune_skip){ r->refused,
+	    r->nrefused }, max, r->list, &n, e) < 0)
 		return -1;
 	if (n < max)
 		r->phase = SLICE;
-	if (n == 0)
-		return 0;
-	if (prune_delete(r->store, r->list, n, r->slice.until, &deleted, e) < 0)
-		return -1;
-	r->rows += deleted;
-	return 0;
+	for (i = isolate_rows(n, 0); isolate_next(&i); r->rows += i.changed)
+		if (store_isolate(r->store, &i, prune_delete(r->store,
+		    r->list + i.from, i.n, r->slice.until, &i.changed, e)) &&
+		    note_refused(r, r->list[i.from], e) < 0)
+			return -1;
+	return i.rc;
 }
 
 /* Purge dead letters or marks; adds to *done how many there were. */
@@ -242,15 +259,19 @@ static int
 purge_piece(struct retention *r, const uint64_t *list, size_t n, uint64_t *done,
     struct err *e)
 {
-	uint64_t	changed;
+	struct isolate	i = isolate_rows(n, 0);
+	int		rc;
 
-	if (n == 0)
-		return 0;
-	if (store_begin(r->store, e) < 0 || store_end(r->store,
-	    watermark_purge(r->store, list, n, &changed, e), e) < 0)
-		return -1;
-	*done += changed;
-	return 0;
+	for (; isolate_next(&i); *done += i.changed) {
+		rc = store_begin(r->store, e);
+		if (rc == 0)
+			rc = store_end(r->store, watermark_purge(r->store,
+			    list + i.from, i.n, &i.changed, e), e);
+		if (store_isolate(r->store, &i, rc) && (r->nrefused >=
+		    REFUSED_MAX || note_refused(r, list[i.from], e) < 0))
+			return -1;
+	}
+	return i.rc;
 }
 
 static int

@@ -55,14 +55,20 @@ prune_slice(struct store *s, struct store_period *p, uint64_t *n,
 }
 
 int
-prune_find(struct store *s, struct store_period *p, size_t max,
-    uint64_t *list, size_t *n, struct err *e)
+prune_find(struct store *s, struct store_period *p,
+    const struct prune_skip *skip, size_t max, uint64_t *list, size_t *n,
+    struct err *e)
 {
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT {global_sequence}, "
 	    "CAST({published_at} - INTERVAL 1 MICROSECOND AS DATETIME(6))");
 	store_put_delivered(s, p->from, p->until);
+	if (skip->n > 0) {
+		store_put(s, " AND {global_sequence} NOT IN (");
+		store_put_list(s, skip->list, skip->n);
+		store_put(s, ")");
+	}
 	store_putf(s, " ORDER BY {published_at} LIMIT %zu", max);
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;

@@ -40,11 +40,19 @@ int	prune_limits(struct store *, const char *cutoff, int64_t dead_days,
 int	prune_slice(struct store *, struct store_period *, uint64_t *n,
 	    uint64_t *highest, struct err *);
 
+/* Rows that the database has refused to delete. */
+struct prune_skip {
+	const uint64_t	*list;
+	size_t		 n;
+};
+
 /*
- * List the first max of those rows; from advances to just before the last one.
+ * List the first max of those rows, without the skipped; from advances to just
+ * before the last one.
  */
-int	prune_find(struct store *, struct store_period *, size_t max,
-	    uint64_t *list, size_t *n, struct err *);
+int	prune_find(struct store *, struct store_period *,
+	    const struct prune_skip *, size_t max, uint64_t *list, size_t *n,
+	    struct err *);
 
 /* Delete those that are still delivered; others may wait again by now. */
 int	prune_delete(struct store *, const uint64_t *list, size_t n,

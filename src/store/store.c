@@ -473,16 +473,37 @@ store_learnt_wrong(const struct store *s)
 	return db_learnt_wrong(s->db);
 }
 
-void
-store_say_refused(struct store *s, uint64_t sequence, const char *what,
-    const struct err *why)
+/* True once for each row. */
+static bool
+is_refused_anew(struct store *s, uint64_t sequence)
 {
 	size_t	max = sizeof(s->refused) / sizeof(s->refused[0]);
 
 	for (size_t i = 0; i < max; i++)
 		if (s->refused[i] == sequence)
-			return;
+			return false;
 	s->refused[s->nrefused++ % max] = sequence;
+	return true;
+}
+
+void
+store_say_kept(struct store *s, uint64_t sequence, const char *what,
+    const struct err *why)
+{
+	if (is_refused_anew(s, sequence))
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
+		    sequence), LOG_TEXT("error_class", "row")),
+		    "sequence %llu cannot be %s: the database refuses this "
+		    "row: %s; the others go on: repair the row or the table",
+		    (unsigned long long)sequence, what, why->text);
+}
+
+void
+store_say_refused(struct store *s, uint64_t sequence, const char *what,
+    const struct err *why)
+{
+	if (!is_refused_anew(s, sequence))
+		return;
 	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", sequence),
 	    LOG_TEXT("error_class", "row")),
 	    "sequence %llu cannot be %s: the database refuses this row: "

@@ -55,8 +55,11 @@ bool		 store_isolate(const struct store *, struct isolate *, int rc);
 
 /*
  * Log, once, that the database refuses this row for its contents; what is the
- * act that failed, such as "buried".
+ * act that failed, such as "buried".  Its message waits; or (kept) the row just
+ * stays as it is.
  */
+void		 store_say_kept(struct store *, uint64_t sequence,
+		    const char *what, const struct err *why);
 void		 store_say_refused(struct store *, uint64_t sequence,
 		    const char *what, const struct err *);
 

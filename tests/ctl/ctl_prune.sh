@@ -83,6 +83,35 @@ fails 1 '^outboxctl: 2,500 delivered rows, 2 dead letters and 150 marks of forme
     -c "$OP" prune --days 1
 
 #
+# Rows that others still point at
+#
+fill
+checked '1 MINUTE'
+sql 'UPDATE outbox SET published_at = NOW(6) - INTERVAL 20 DAY
+    WHERE global_sequence <= 1000'
+sql 'CREATE TABLE auditor (n BIGINT UNSIGNED, FOREIGN KEY (n)
+    REFERENCES outbox (global_sequence)) ENGINE=InnoDB;
+    INSERT INTO auditor VALUES (1), (2), (3), (1500)'
+fails 1 '^outboxctl: the database refuses to change 4 rows, which stay as before; the first is sequence 1: .*foreign key' \
+    'rows that the database refuses to delete' \
+    -c "$OP" prune --yes --batch 2
+like "$ERR" '1,996 delivered rows and 2 dead letters were deleted' \
+    'the others are deleted'
+is "$(rows) $(sql 'SELECT COUNT(*) FROM outbox WHERE global_sequence <= 2000')" \
+    '1001 from 1 4' 'and no more'
+sql 'DROP TABLE auditor'
+prints 'Deleted 4 delivered rows and 0 dead letters.' 'these later' \
+    -c "$OP" prune
+fill
+checked '1 MINUTE'
+sql 'CREATE TABLE auditor (n BIGINT UNSIGNED, FOREIGN KEY (n)
+    REFERENCES outbox (global_sequence)) ENGINE=InnoDB;
+    INSERT INTO auditor SELECT global_sequence FROM outbox'
+fails 1 'refuses to change 100 rows at least' \
+    'a table that refuses all: it ends soon' -c "$OP" prune --yes
+sql 'DROP TABLE auditor'
+
+#
 # Rows that a stream check may need
 #
 fill

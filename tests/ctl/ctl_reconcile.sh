@@ -128,9 +128,29 @@ ctl -c "$OP" reconcile
 is "$OUT" "$(made 1)" 'a missing row above the watermark is made'
 
 #
-# Filters
+# Rows that a trigger refuses
 #
 fill
+sql "DELETE FROM outbox WHERE global_sequence > $((N - 8))"
+"$SANDBOX" sql "$DIR/db" app <<-SQL
+	DELIMITER //
+	CREATE TRIGGER unmade BEFORE INSERT ON outbox FOR EACH ROW
+	IF NEW.global_sequence IN ($((N - 6)), $((N - 3))) THEN
+	    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not this one'; END IF//
+SQL
+fails 1 "^outboxctl: after 6 outbox rows: the database refuses to change 2 rows, which stay as before; the first is sequence $((N - 3)): .*not this one" \
+    'rows that a trigger refuses' -c "$OP" reconcile
+is "$(sql "SELECT GROUP_CONCAT(sequence) FROM events LEFT JOIN outbox
+    ON global_sequence = sequence WHERE global_sequence IS NULL
+    AND sequence IN ($((N - 6)), $((N - 3)))")" "$((N - 6)),$((N - 3))" \
+    'only they are missing'
+sql 'DROP TRIGGER unmade'
+ctl -c "$OP" reconcile
+is "$OUT" "$(made 2)" 'they are made later'
+
+#
+# Filters
+#
 sql "DELETE FROM outbox WHERE global_sequence > $((N - 8));
     UPDATE events SET occurred_at = NOW(6) - INTERVAL 2 DAY
 	WHERE sequence <= $((N - 4))"

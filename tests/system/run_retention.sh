@@ -99,6 +99,20 @@ within 5 'a reload replaces the janitor' is_another "$MASTER" "$pid"
 within 5 'a janitor without retention has not its lock' is_unlocked
 stop_master "$MASTER"
 
+# Rows that others still point at, and dead letters that a trigger keeps.
+fill 3000
+sql "UPDATE outbox SET published_at = '2020-01-01' WHERE global_sequence < 20;
+    CREATE TABLE auditor (n BIGINT UNSIGNED, FOREIGN KEY (n)
+    REFERENCES outbox (global_sequence)) ENGINE=InnoDB;
+    INSERT INTO auditor VALUES (3), (8), (1500)"
+keys 'retention: {days: 7, dead_days: 30, batch: 50}'
+start refused
+check 'rows that the database refuses to delete: the others go' went 1491 3
+check 'each is told' says 'sequence 1500 cannot be deleted: .*foreign key'
+is "$(rows)" '1505 from 3' 'and they stay'
+stop_master "$MASTER"
+sql 'DROP TABLE auditor'
+
 fill 3000
 checked '21 DAY'
 keys 'retention: {days: 7, dead_days: 30}'

@@ -32,56 +32,38 @@ bulk_update_select(struct ctl *c, uint64_t **list, size_t *n, struct err *e)
 	return 0;
 }
 
-struct chunk {
-	const uint64_t			*list;
-	size_t				 n;
-	const struct bulk_change	*how;
-	uint64_t			 changed;
-};
-
 static int
-change_locked(struct ctl *c, struct chunk *k, struct err *e)
+update_chunk(struct ctl *c, void *arg, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
 {
-	uint64_t	*locked;
-	size_t		 n;
-	int		 rc;
+	const struct bulk_change	*how = arg;
+	uint64_t			*locked;
+	int				 rc;
 
-	if (k->how->lock == NULL)
-		return k->how->fn(c, k->list, k->n, &k->changed, e);
-	if (k->how->lock(c, k->list, k->n, &locked, &n, e) < 0)
-		return -1;
-	rc = n == 0 ? 0 : k->how->fn(c, locked, n, &k->changed, e);
-	free(locked);
-	return rc;
-}
-
-static int
-update_chunk(struct ctl *c, void *arg, struct err *e)
-{
-	struct chunk	*k = arg;
-
-	k->changed = 0;
 	/* Keys must not move to another partition while epochs are raised. */
 	if (store_hold_counts(c->store, &c->counts, e) < 0)
 		return -1;
-	if (change_locked(c, k, e) < 0)
+	if (how->lock == NULL)
+		return how->fn(c, list, n, changed, e);
+	if (how->lock(c, list, n, &locked, &n, e) < 0)
 		return -1;
-	return k->changed == 0 ? 0 : audit_note(c, k->changed, e);
+	rc = n == 0 ? 0 : how->fn(c, locked, n, changed, e);
+	free(locked);
+	return rc;
 }
 
 int
 bulk_update(struct ctl *c, const uint64_t *list, size_t n,
     const struct bulk_change *how, uint64_t *changed, struct err *e)
 {
-	struct chunk	k = { .how = how };
+	struct ctl_refused	refused = { .n = 0 };
 
 	*changed = 0;
-	for (size_t i = 0; i < n; i += k.n) {
-		k.list = list + i;
-		k.n = n - i < BULK_UPDATE_CHUNK ? n - i : BULK_UPDATE_CHUNK;
-		if (ctl_transaction(c, update_chunk, &k, e) < 0)
+	for (size_t i = 0, k; i < n; i += k) {
+		k = n - i < BULK_UPDATE_CHUNK ? n - i : BULK_UPDATE_CHUNK;
+		if (ctl_change_rows(c, list + i, k, update_chunk, (void *)how,
+		    changed, &refused, e) < 0)
 			return -1;
-		*changed += k.changed;
 	}
-	return 0;
+	return ctl_check_refused(&refused, e);
 }

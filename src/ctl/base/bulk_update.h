@@ -29,7 +29,8 @@ struct bulk_change {
 
 /*
  * Change these rows and note it in the audit.  -1: the chunks before the failed
- * one are committed, and *changed counts their rows.
+ * one are committed, or all rows but those that the database refuses; *changed
+ * counts them.
  */
 int	bulk_update(struct ctl *, const uint64_t *list, size_t n,
 	    const struct bulk_change *, uint64_t *changed, struct err *);

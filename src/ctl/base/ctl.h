@@ -256,6 +256,33 @@ int	ctl_transaction(struct ctl *,
 	    int (*fn)(struct ctl *, void *, struct err *), void *,
 	    struct err *);
 
+/*
+ * Rows that the database refuses to change, as a trigger or a constraint may:
+ * they stay as they are, and the others are changed.  Zeroed, there are none.
+ */
+#define CTL_REFUSED_MAX	100	/* more: it is not the rows */
+
+struct ctl_refused {
+	uint64_t	list[CTL_REFUSED_MAX];
+	size_t		n;
+	struct err	why;	/* of the first */
+};
+
+/* As bulk_update_fn, with an argument. */
+typedef int ctl_rows_fn(struct ctl *, void *, const uint64_t *, size_t n,
+    uint64_t *changed, struct err *);
+
+/*
+ * Run fn for these rows in a transaction, and note in the audit how many it
+ * changed.  If a row is refused, for halves of them, down to that row.  Adds to
+ * *changed and to the refused.  -1: it failed, or there are too many of these.
+ */
+int	ctl_change_rows(struct ctl *, const uint64_t *, size_t n, ctl_rows_fn *,
+	    void *, uint64_t *changed, struct ctl_refused *, struct err *);
+
+/* -1 if a row was refused, with an error that names it. */
+int	ctl_check_refused(const struct ctl_refused *, struct err *);
+
 void	ctl_sleep(int64_t ms);
 
 /* Progress on a terminal: a bar, or a number if the total is 0. */

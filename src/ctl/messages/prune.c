@@ -33,11 +33,11 @@ struct prune {
 
 	uint64_t	 total, highest;	/* of the rows to delete */
 	uint64_t	 done;
-	uint64_t	 changed;	/* in the last transaction */
 
 	uint64_t	*list;		/* a batch of rows */
 	size_t		 n;
 	struct letters	 dead, marks;
+	struct ctl_refused refused;
 
 	bool		 no_history;	/* no right to read the history */
 	struct progress	 bar;
@@ -116,14 +116,12 @@ raise_watermark(struct ctl *c, void *arg, struct err *e)
 }
 
 static int
-delete_pruned_rows(struct ctl *c, void *arg, struct err *e)
+delete_pruned_rows(struct ctl *c, void *arg, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
 {
-	struct prune	*p = arg;
+	const struct prune	*p = arg;
 
-	if (prune_delete(c->store, p->list, p->n, p->limits.until,
-	    &p->changed, e) < 0)
-		return -1;
-	return audit_note(c, p->changed, e);
+	return prune_delete(c->store, list, n, p->limits.until, changed, e);
 }
 
 /*
@@ -147,12 +145,12 @@ delete_all(struct prune *p, struct err *e)
 
 	do {
 		began = clock_ms();
-		p->changed = 0;
-		if (prune_find(p->c->store, &left, (size_t)p->c->args.batch,
-		    p->list, &p->n, e) < 0 || (p->n > 0 &&
-		    ctl_transaction(p->c, delete_pruned_rows, p, e) < 0))
+		if (prune_find(p->c->store, &left, &(struct prune_skip){
+		    p->refused.list, p->refused.n },
+		    (size_t)p->c->args.batch, p->list, &p->n, e) < 0 ||
+		    ctl_change_rows(p->c, p->list, p->n, delete_pruned_rows, p,
+		    &p->done, &p->refused, e) < 0)
 			return -1;
-		p->done += p->changed;
 		progress_show(&p->bar, p->done, p->total);
 		if (p->n == (size_t)p->c->args.batch)
 			rest(p, clock_ms() - began);
@@ -161,13 +159,11 @@ delete_all(struct prune *p, struct err *e)
 }
 
 static int
-purge_pruned_dead(struct ctl *c, void *arg, struct err *e)
+purge_pruned_dead(struct ctl *c, void *arg, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
 {
-	struct prune	*p = arg;
-
-	if (watermark_purge(c->store, p->list, p->n, &p->changed, e) < 0)
-		return -1;
-	return audit_note(c, p->changed, e);
+	(void)arg;
+	return watermark_purge(c->store, list, n, changed, e);
 }
 
 static int
@@ -175,12 +171,11 @@ purge_letters(struct prune *p, struct letters *l, struct err *e)
 {
 	size_t	batch = (size_t)p->c->args.batch;
 
-	for (size_t i = 0; i < l->n; i += p->n) {
-		p->n = l->n - i < batch ? l->n - i : batch;
-		memcpy(p->list, l->list + i, p->n * sizeof(*p->list));
-		if (ctl_transaction(p->c, purge_pruned_dead, p, e) < 0)
+	for (size_t i = 0, n; i < l->n; i += n) {
+		n = l->n - i < batch ? l->n - i : batch;
+		if (ctl_change_rows(p->c, l->list + i, n, purge_pruned_dead, p,
+		    &l->done, &p->refused, e) < 0)
 			return -1;
-		l->done += p->changed;
 	}
 	return 0;
 }
@@ -191,8 +186,10 @@ delete_everything(struct prune *p, struct err *e)
 	if (p->total > 0 && (ctl_transaction(p->c, raise_watermark, p, e) < 0 ||
 	    delete_all(p, e) < 0))
 		return -1;
-	return purge_letters(p, &p->dead, e) < 0 ||
-	    purge_letters(p, &p->marks, e) < 0 ? -1 : 0;
+	if (purge_letters(p, &p->dead, e) < 0 ||
+	    purge_letters(p, &p->marks, e) < 0)
+		return -1;
+	return ctl_check_refused(&p->refused, e);
 }
 
 /* "3 delivered rows and 1 dead letter", and marks if there are any. */
@@ -253,7 +250,7 @@ prune_give_up(struct prune *p, const struct err *e)
 
 	progress_end(&p->bar);
 	status = ctl_fail(p->c, e);
-	ctl_error("%s were deleted before the error",
+	ctl_error("%s were deleted",
 	    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->c->args.json)
 		prune_summary(p);

@@ -12,10 +12,7 @@ struct reconcile_run {
 	struct ctl		*c;
 	struct reconcile	 reconcile;
 	uint64_t		 made;
-
-	const uint64_t		*piece;	/* of the list, a transaction's */
-	size_t			 npiece;
-	uint64_t		 made_now;
+	struct ctl_refused	 refused;
 	struct progress		 bar;
 };
 
@@ -49,35 +46,32 @@ search_missing(struct reconcile_run *r, struct err *e)
 }
 
 static int
-make_missing_piece(struct ctl *c, void *arg, struct err *e)
+make_missing_piece(struct ctl *c, void *arg, const uint64_t *piece, size_t n,
+    uint64_t *made, struct err *e)
 {
 	struct reconcile_run	*r = arg;
 
-	if (reconcile_make(&r->reconcile, r->piece, r->npiece, &r->made_now,
-	    e) < 0)
-		return -1;
-	return audit_note(c, r->made_now, e);
+	(void)c;
+	return reconcile_make(&r->reconcile, piece, n, made, e);
 }
 
 static int
 make_all(struct reconcile_run *r, struct err *e)
 {
 	const struct reconcile	*w = &r->reconcile;
+	int			 rc = 0;
 
-	for (size_t i = 0; i < w->n; i += r->npiece) {
-		r->piece = w->list + i;
-		r->npiece = w->n - i < RECONCILE_PIECE ? w->n - i :
-		    RECONCILE_PIECE;
-		if (ctl_transaction(r->c, make_missing_piece, r, e) < 0) {
-			progress_end(&r->bar);
-			return err_in(e, "after %s",
-			    COUNTED(r->made, "outbox row"));
-		}
-		r->made += r->made_now;
-		progress_show(&r->bar, i + r->npiece, w->n);
+	for (size_t i = 0, n; rc == 0 && i < w->n; i += n) {
+		n = w->n - i < RECONCILE_PIECE ? w->n - i : RECONCILE_PIECE;
+		rc = ctl_change_rows(r->c, w->list + i, n, make_missing_piece,
+		    r, &r->made, &r->refused, e);
+		progress_show(&r->bar, i + n, w->n);
 	}
 	progress_end(&r->bar);
-	return 0;
+	if (rc == 0)
+		rc = ctl_check_refused(&r->refused, e);
+	return rc == 0 ? 0 : err_in(e, "after %s",
+	    COUNTED(r->made, "outbox row"));
 }
 
 static int
