@@ -144,6 +144,13 @@ route_set_init(struct route_set *set, const struct conf *c,
 			set->routes[i].group[0] = '\0';
 }
 
+const char *
+route_name(const struct route_set *set, unsigned destination)
+{
+	return destination == ROUTE_NATS ? "route to the broker" :
+	    set->routes[destination - 1].group;
+}
+
 int64_t
 route_max_attempts(const struct conf *c, const struct conf_route *r)
 {

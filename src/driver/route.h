@@ -23,9 +23,6 @@
 /* The destination of all routes to NATS, which is one broker. */
 #define ROUTE_NATS	0
 
-/* How status names it when it is silent as a whole: beside "route NAME". */
-#define ROUTE_BROKER	"route to the broker"
-
 struct route {
 	const struct conf_route	*rule;		/* NULL: no route matched */
 	struct envelope_form	 form;
@@ -58,6 +55,9 @@ void	route_set_init(struct route_set *, const struct conf *,
  * Parsed only if a route asks for a header.
  */
 const struct route *route_of(const struct route_set *, const struct msg *);
+
+/* The name of a destination, as status has it, while there are several. */
+const char *route_name(const struct route_set *, unsigned destination);
 
 /* What to do with a failed message: the rule's, or retry's without one. */
 int64_t	route_max_attempts(const struct conf *, const struct conf_route *);

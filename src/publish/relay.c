@@ -268,8 +268,9 @@ put_aside(struct flight *f, size_t i)
 }
 
 /*
- * Its destination takes nothing for now, while others go on.  One that was
- * silent gets one message; the others wait for what becomes of it.
+ * Its destination takes nothing for now, while others go on.  A broker that was
+ * silent gets one message, an endpoint one of each type (offer); the others wait
+ * for what becomes of it.
  */
 static bool
 is_out_of_reach(struct flight *f, size_t i)
@@ -277,6 +278,8 @@ is_out_of_reach(struct flight *f, size_t i)
 	struct relay			*r = f->r;
 	const struct flight_line	*line = relay_line(f, i);
 	const struct reach		*reach = &r->reach[f->route[i]->driver];
+	const struct silent		*s =
+	    &r->silence.to[f->route[i]->destination];
 	struct err			 e;
 
 	if (line->lost || !pub_is_open(line->pub)) {
@@ -289,17 +292,15 @@ is_out_of_reach(struct flight *f, size_t i)
 	    (r->unaudited || r->went_back))
 		return refuse_unsent(f, i, CLASS_AUDIT, "not sent: the stream "
 		    "is not checked for lost messages yet");
-	if (!line->choked && !relay_to(f, i)->closed && reach->silent &&
-	    line->nout > 0)
-		return put_aside(f, i);
-	if (line->choked || relay_to(f, i)->closed || (reach->silent &&
-	    clock_ms() < reach->until)) {
+	if (line->choked || relay_to(f, i)->closed || (s->silent &&
+	    clock_ms() < s->until)) {
 		err_set(&e, "not sent: the %s %s", line->pub->ops->peer,
 		    line->choked ? "does not read: earlier messages are still "
 		    "unsent" : "gives no answer");
 		return refuse_unsent(f, i, CLASS_TIMEOUT, e.text);
 	}
-	return false;
+	return s->silent && line->nout > 0 && line->pub->ops->in_order &&
+	    put_aside(f, i);
 }
 
 /* True if it has no destination, or one that is out of reach. */
@@ -331,12 +332,14 @@ static bool
 offer(struct flight *f, size_t i)
 {
 	const struct flight_line	*line = relay_line(f, i);
+	bool				 silent;
 
 	if (is_without_route(f, i))
 		return true;
+	silent = f->r->silence.to[f->route[i]->destination].silent;
 	if (line->nout >= line->capacity)
 		return put_aside(f, i);
-	switch (type_breaker_ask(&f->r->breaker, &f->b->msgs[i],
+	switch (type_breaker_ask(&f->r->breaker, &f->b->msgs[i], silent,
 	    clock_ms())) {
 	case BREAKER_ASIDE:
 		return put_aside(f, i);
@@ -655,7 +658,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	f.deadline = b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	window = begin_lines(&f);
-	f.many_streams = f.lines[DRIVER_NATS].pub != NULL && r->form.stream[0] ==
+	f.any_stream = f.lines[DRIVER_NATS].pub != NULL && r->form.stream[0] ==
 	    '\0' && f.lines[DRIVER_NATS].pub->ops->names_streams;
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)window, max_out(c));

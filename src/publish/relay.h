@@ -35,20 +35,10 @@ enum keep {
 	KEEP_ABANDON	/* return now; the rest is in doubt */
 };
 
-/* What is known of a destination from one batch to the next. */
+/* What the owner knows of a driver's connection. */
 struct reach {
-	struct limit	limit;		/* kept by the owner */
-	struct err	away;		/* the same: why it is not connected;
-					   "": not known */
-
-	/*
-	 * One of several that took nothing and gave no answer: nothing is sent
-	 * before until, then one message at a time.
-	 */
-	bool		silent;
-	int64_t		until, since;	/* clock_ms() */
-	struct backoff	backoff;
-	struct err	why;
+	struct limit	limit;
+	struct err	away;		/* why it is not connected; "": unknown */
 };
 
 struct relay {
@@ -66,13 +56,13 @@ struct relay {
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
 	struct trial		 trial;		/* and messages */
-	struct silence		 silence;	/* those without an answer */
+	struct silence		 silence;	/* those without an answer, and
+						   destinations */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 	struct figures_set	*figures;	/* by destination; or NULL */
 	struct histogram	*commit_to_ack;	/* us; both or NULL */
 	struct histogram	*publish_to_ack;
 
-	unsigned		 changes;	/* grows when silent does */
 	int64_t			 blind_until;	/* clock_ms(): duplicates cannot
 						   be read; see relay_look.c */
 

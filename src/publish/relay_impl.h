@@ -74,7 +74,7 @@ struct flight {
 	int64_t			 again_at;	/* when the next begins */
 	size_t			 nsuspects;	/* places in use */
 	bool			 closed;	/* send nothing more */
-	bool			 many_streams;	/* see relay_has_streams() */
+	bool			 any_stream;	/* see relay_any_stream() */
 };
 
 /* Count a failure; the text of the first one stands for all. */
@@ -124,12 +124,26 @@ struct flight_line *relay_line(struct flight *, size_t i);
 void	relay_goes_out(struct flight *, size_t i);
 void	relay_comes_in(struct flight *, size_t i, enum state);
 
-/* Its type, or its route, was refused: the breaker tries it less often. */
-void	relay_refuse_type(struct flight *, const struct msg *,
-	    enum error_class, bool turns, const char *why);
+/*
+ * Its type, or its destination, was refused, and no attempt is used: the breaker
+ * tries it less often.  relay_pause_type is for a destination that answers, and
+ * takes none of the type for now.
+ */
+void	relay_refuse_type(struct flight *, size_t i, enum error_class,
+	    const char *why);
+void	relay_pause_type(struct flight *, size_t i, enum error_class,
+	    const char *why);
 
-/* True if it goes to the broker, and any of its streams may take it. */
-bool	relay_has_streams(const struct flight *, size_t i);
+/* The same as the first, if it is the probe of its type. */
+void	relay_was_tried(struct flight *, size_t i, enum error_class,
+	    const char *why);
+
+/*
+ * True if it goes to the broker with nats.stream empty: which stream takes it,
+ * and whether there are several, is not known, so that no answer to another
+ * message tells of it.
+ */
+bool	relay_any_stream(const struct flight *, size_t i);
 
 /* True if its type is blamed, or its destination is known to be silent. */
 bool	relay_is_blamed(const struct flight *, size_t i);

@@ -47,7 +47,7 @@ speaks_for_its_type(struct flight *f, size_t i)
 	const struct msg	*m = &f->b->msgs[i];
 
 	/* Its destination is silent, whatever the type. */
-	if (f->alone[i] || (relay_to(f, i)->closed && !relay_has_streams(f, i)))
+	if (f->alone[i] || (relay_to(f, i)->closed && !relay_any_stream(f, i)))
 		return false;
 	/* It was not sent, because it has no destination now. */
 	if (f->state[i] == REFUSED && (f->class[i] == CLASS_OFFLINE ||
@@ -65,11 +65,9 @@ judge_types(struct flight *f)
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 
-		/* As in was_tried. */
 		if (speaks_for_its_type(f, i) && !took_group(f->b, m))
-			relay_refuse_type(f, m, f->state[i] == REFUSED ?
-			    f->class[i] : CLASS_TIMEOUT,
-			    f->accused[i], m->error);
+			relay_refuse_type(f, i, f->state[i] == REFUSED ?
+			    f->class[i] : CLASS_TIMEOUT, m->error);
 	}
 }
 
@@ -108,11 +106,13 @@ hold_message(struct flight *f, size_t i)
 	m->outcome = OUT_DEFER;
 	m->delay_ms = later(type_breaker_wait(k, m, clock_ms()),
 	    PROBE_MS);
-	/* It may be refused for its own sake: let another be tried before it,
-	   when the breaker offers all, because no probe came. */
+	/*
+	 * It may be refused for its own sake: all others that are held are
+	 * tried before it, one after the other, as the breaker wants them.
+	 */
 	if (f->sent_at[i] != 0 && type_breaker_rotates(k, m)) {
 		m->delay_ms += f->accused[i] ? own_wait(f, m) : ROTATE_MS;
-		m->hold_ms = m->delay_ms;
+		m->hold_ms = HOLD_MS;
 		return;
 	}
 	m->hold_ms = type_breaker_choose(k, m) ? m->delay_ms : HOLD_MS;
@@ -126,12 +126,13 @@ static int64_t
 time_to_defer(const struct flight *f, size_t i, bool down)
 {
 	const struct msg	*m = &f->b->msgs[i];
-	const struct reach	*reach = &f->r->reach[f->route[i]->driver];
+	const struct silent	*s =
+	    &f->r->silence.to[f->route[i]->destination];
 
 	if (down)
 		return DEFER_DOWN_MS;
-	if (f->class[i] == CLASS_TIMEOUT && reach->silent)
-		return later(reach->until - clock_ms(), PROBE_MS);
+	if (f->class[i] == CLASS_TIMEOUT && s->silent)
+		return later(s->until - clock_ms(), PROBE_MS);
 	if (f->class[i] == CLASS_TIMEOUT ||
 	    type_breaker_is_blamed(&f->r->breaker, m))
 		return silence_wait(&f->r->silence);
@@ -152,11 +153,13 @@ defer_message(struct flight *f, size_t i, bool down)
 	m->outcome = OUT_DEFER;
 	m->delay_ms = later(time_to_defer(f, i, down), wait);
 	/*
-	 * With several streams such a silence never uses an attempt.  Let
-	 * another message of the type be tried before this one, which could
-	 * otherwise keep its type from being sent for ever.
+	 * Of an endpoint, and of several streams, a message that alone gets no
+	 * answer could keep its type from being sent for ever: let another one
+	 * of the type be tried before it.
 	 */
-	if (relay_has_streams(f, i) && m->in_doubt && !down)
+	if (m->in_doubt && !down && (relay_any_stream(f, i) ||
+	    (f->class[i] == CLASS_TIMEOUT &&
+	    !relay_line(f, i)->pub->ops->in_order)))
 		m->delay_ms += BEHIND_MS;
 }
 

@@ -31,6 +31,12 @@ relay_max_payload(const struct relay *r)
 	return max;
 }
 
+bool
+relay_any_stream(const struct flight *f, size_t i)
+{
+	return f->any_stream && f->route[i]->driver == DRIVER_NATS;
+}
+
 struct flight_to *
 relay_to(struct flight *f, size_t i)
 {

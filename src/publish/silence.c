@@ -6,6 +6,10 @@
 #define CEILING_MS	5000
 #define FORGET_MS	60000	/* after the last one */
 
+/* Until the next message to a destination that was silent. */
+#define SILENT_FLOOR_MS		1000
+#define SILENT_CEILING_MS	30000
+
 void
 silence_met(struct silence *s, int64_t now)
 {
@@ -60,6 +64,32 @@ silence_is_own(struct silence *s, uint64_t sequence, int64_t blame_after,
 	p->times++;
 	return p->times >= SILENCE_TIMES &&
 	    now - p->first >= blame_after / SILENCE_PART;
+}
+
+void
+silence_begins(struct silence *s, unsigned destination, const char *why,
+    int64_t now)
+{
+	struct silent	*to = &s->to[destination];
+
+	if (!to->silent)
+		to->since = now;
+	to->silent = true;
+	to->backoff.floor_ms = SILENT_FLOOR_MS;
+	to->backoff.ceiling_ms = SILENT_CEILING_MS;
+	to->until = now + backoff_next(&to->backoff);
+	err_set(&to->why, "%s", why);
+	s->changes++;
+}
+
+void
+silence_heard(struct silence *s, unsigned destination)
+{
+	struct silent	*to = &s->to[destination];
+
+	s->changes += to->silent;
+	to->silent = false;
+	backoff_reset(&to->backoff);
 }
 
 void

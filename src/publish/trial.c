@@ -9,7 +9,11 @@
 /* If nobody else is refused, a part of blame_after will do. */
 #define SOON_PART	120
 #define SOON_TIMES	3	/* refusals */
-#define LONG_TIMES	4
+#define LONG_TIMES	2	/* and probes of its group: */
+#define LONG_PROBES	4
+
+/* A refusal counts for blame_after, but so long at least: probes take turns. */
+#define OPEN_MS		60000
 
 /* The longest wait between two tries is a part of blame_after. */
 #define WAIT_MS		1000
@@ -51,7 +55,7 @@ add_accused(struct trial *t, const struct trial_case *c, int64_t now)
 static bool
 is_open(const struct accused *a, int64_t now, int64_t blame_after)
 {
-	return !a->apart && now - a->last < blame_after;
+	return !a->apart && now - a->last < later(blame_after, OPEN_MS);
 }
 
 /* How many others of its group tell that it is not its own fault. */
@@ -82,6 +86,17 @@ is_closed(const struct trial *t, const struct accused *a, int64_t now,
 	return false;
 }
 
+/*
+ * For blame_after.  The probes of its group are counted, for they come one at a
+ * time: if each of many needed some of its own, they would wait for each other.
+ */
+static bool
+is_refused_long(const struct accused *a, int64_t now, int64_t blame_after)
+{
+	return a->times >= LONG_TIMES && a->probes >= LONG_PROBES &&
+	    now - a->first >= blame_after;
+}
+
 static bool
 is_own_content(const struct trial *t, const struct accused *a, bool between,
     int64_t now, int64_t blame_after)
@@ -96,8 +111,7 @@ is_own_content(const struct trial *t, const struct accused *a, bool between,
 	if (others == 0 && a->times >= SOON_TIMES &&
 	    lasts >= blame_after / SOON_PART)
 		return true;
-	return others < TRIAL_MANY && a->times >= LONG_TIMES &&
-	    lasts >= blame_after;
+	return others < TRIAL_MANY && is_refused_long(a, now, blame_after);
 }
 
 /* Also if it held for another one, not longer, which may be dead by now. */
@@ -120,8 +134,7 @@ static bool
 is_no_size(const struct accused *a, const struct accused *before, int64_t now,
     int64_t blame_after)
 {
-	return before->longer && a->times >= LONG_TIMES &&
-	    now - a->first >= blame_after;
+	return before->longer && is_refused_long(a, now, blame_after);
 }
 
 /*
@@ -133,8 +146,8 @@ is_own_address(const struct trial *t, const struct accused *a,
     const struct accused *before, int64_t now, int64_t blame_after)
 {
 	return t->routes[a->destination].taken_at >= before->sent_at &&
-	    a->times >= LONG_TIMES && now - a->first >= blame_after &&
-	    count_others(t, a, now, blame_after) == 0;
+	    is_refused_long(a, now, blame_after) &&
+	    count_others(t, a, now, blame_after) < TRIAL_MANY;
 }
 
 /* before: what was known until this refusal */
@@ -155,6 +168,15 @@ is_own(const struct trial *t, const struct accused *a,
 	}
 }
 
+/* Those of one batch are one: sent before the first of them was refused. */
+static void
+count_probe(struct trial *t, const struct trial_case *c)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->accused[i].probes += t->accused[i].group == c->group &&
+		    c->sent_at > t->accused[i].last;
+}
+
 enum trial_say
 trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 {
@@ -164,6 +186,7 @@ trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 	if (a == NULL && (a = add_accused(t, c, now)) == NULL)
 		return TRIAL_ALL;
 	before = *a;
+	count_probe(t, c);
 	if (a->times == 0 || a->kind != TRIAL_SIZE)
 		a->held_since = now;
 	a->longer = false;

@@ -43,6 +43,7 @@ struct accused {
 	int64_t		first, last;	/* refusals */
 	int64_t		held_since;	/* of a size: the limit, if it is one */
 	unsigned	times;
+	unsigned	probes;		/* of its group, since its first */
 	int64_t		sent_at;	/* the last time */
 	int64_t		taken_at;	/* another one of its group, sent after
 					   the last refusal; 0: none */
@@ -96,8 +97,10 @@ enum trial_say {
  *   a size: if for blame_after none of its group, as long or longer, was taken;
  *	or refused for blame_after, and such a one was taken since the try
  *	before: then it is no limit;
- *   an address: if for blame_after it alone of its group was refused, and its
- *	destination took others, of any type, since the try before.
+ *   an address: if refused for blame_after, as few others of its group were,
+ *	and its destination took others, of any type, since the try before.
+ * For blame_after is: twice at least, and some of its group meanwhile.  They
+ * are probed in turn, and each has its end when its own time is over.
  */
 enum trial_say	trial_refused(struct trial *, const struct trial_case *,
 		    int64_t now);

@@ -44,13 +44,31 @@ find_breaker(const struct type_breaker *k, const struct msg *m)
 	return NULL;
 }
 
+static struct type_breaker_item *
+add_breaker(struct type_breaker *k, const struct msg *m, const char *route)
+{
+	struct bytes			 type = m->type;
+	struct type_breaker_item	*item;
+
+	if (type.data == NULL || k->n == TYPE_BREAKER_MAX)
+		return NULL;
+	item = &k->items[k->n++];
+	*item = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
+	    .len = type.len, .group = msg_group(m), .route = route,
+	    .destination = m->destination, .backoff = { .floor_ms = FLOOR_MS,
+	    .ceiling_ms = CEILING_MS } };
+	memcpy(item->type, type.data, type.len);
+	return item;
+}
+
 enum type_breaker_say
-type_breaker_ask(struct type_breaker *k, const struct msg *m, int64_t now)
+type_breaker_ask(struct type_breaker *k, const struct msg *m, bool each,
+    int64_t now)
 {
 	struct type_breaker_item	*item = k->n == 0 ? NULL :
 					    find_breaker(k, m);
 
-	if (item == NULL)
+	if (item == NULL && (!each || (item = add_breaker(k, m, "")) == NULL))
 		return BREAKER_GOES;
 	if (item->out)
 		return BREAKER_ASIDE;
@@ -84,11 +102,10 @@ type_breaker_begin(struct type_breaker *k, int64_t now)
 }
 
 void
-type_breaker_took(struct type_breaker *k, const struct msg *m, int64_t now)
+type_breaker_took(struct type_breaker *k, const struct msg *m)
 {
 	struct type_breaker_item	*item = find_breaker(k, m);
 
-	k->taken_at = now;
 	if (item == NULL)
 		return;
 	k->took = k->took || item->blamed;
@@ -109,6 +126,15 @@ type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
 		item->until = later(item->until, now);
 }
 
+void
+type_breaker_next(struct type_breaker *k, const struct msg *m)
+{
+	struct type_breaker_item	*item = find_breaker(k, m);
+
+	if (item != NULL)
+		item->chosen = item->asked = false;
+}
+
 bool
 type_breaker_is_out(const struct type_breaker *k, const struct msg *m)
 {
@@ -125,23 +151,6 @@ type_breaker_is_blamed(const struct type_breaker *k, const struct msg *m)
 	return item != NULL && item->blamed;
 }
 
-static struct type_breaker_item *
-add_breaker(struct type_breaker *k, const struct type_refusal *f)
-{
-	struct bytes			 type = f->m->type;
-	struct type_breaker_item	*item;
-
-	if (type.data == NULL || k->n == TYPE_BREAKER_MAX)
-		return NULL;
-	item = &k->items[k->n++];
-	*item = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
-	    .len = type.len, .group = msg_group(f->m), .route = f->route,
-	    .destination = f->m->destination, .backoff = { .floor_ms = FLOOR_MS,
-	    .ceiling_ms = CEILING_MS } };
-	memcpy(item->type, type.data, type.len);
-	return item;
-}
-
 /* Did the broker answer, so that a probe costs nothing? */
 static bool
 is_answered(const struct type_breaker_item *item)
@@ -156,6 +165,7 @@ note_refusal(struct type_breaker *k, struct type_breaker_item *item,
 {
 	bool	news = item->since == 0 || item->class != f->class;
 
+	item->route = f->route;
 	if (item->since == 0) {
 		item->since = now;
 		item->subject = xstrdup(f->subject);
@@ -167,10 +177,10 @@ note_refusal(struct type_breaker *k, struct type_breaker_item *item,
 
 /* Were others taken with it, or, in another batch, since its first refusal? */
 static bool
-were_others_taken(const struct type_breaker *k,
-    const struct type_breaker_item *item, const struct type_refusal *f)
+were_others_taken(const struct type_breaker_item *item,
+    const struct type_refusal *f)
 {
-	return f->others || (item->since != 0 && k->taken_at > item->since);
+	return f->others || (item->since != 0 && f->taken_at > item->since);
 }
 
 void
@@ -180,12 +190,12 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	struct type_breaker_item	*item = find_breaker(k, f->m);
 	bool				 others;
 
-	if (item == NULL && (item = add_breaker(k, f)) == NULL)
+	if (item == NULL && (item = add_breaker(k, f->m, f->route)) == NULL)
 		return;
 	item->probes += item->out;
 	item->out = false;
 	item->refused_at = now;
-	others = were_others_taken(k, item, f);
+	others = were_others_taken(item, f);
 	/* others may become true after the first refusal. */
 	if (item->refused_in == k->batch && (item->blamed || !others))
 		return;
@@ -240,6 +250,24 @@ type_breaker_list_held(const struct type_breaker *k,
 	return n;
 }
 
+/* Nobody is the next probe, and nobody was asked for. */
+static bool
+wants_probe(const struct type_breaker_item *item)
+{
+	return item->blamed && !item->out && !item->chosen && !item->asked;
+}
+
+int64_t
+type_breaker_wants_at(const struct type_breaker *k)
+{
+	int64_t	at = INT64_MAX;
+
+	for (size_t i = 0; i < k->n; i++)
+		if (wants_probe(&k->items[i]))
+			at = sooner(at, k->items[i].until);
+	return at;
+}
+
 size_t
 type_breaker_list_wanted(struct type_breaker *k, int64_t now,
     uint64_t hashes[TYPE_BREAKER_MAX])
@@ -249,8 +277,7 @@ type_breaker_list_wanted(struct type_breaker *k, int64_t now,
 	for (size_t i = 0; i < k->n; i++) {
 		struct type_breaker_item *item = &k->items[i];
 
-		if (!item->blamed || item->out || item->chosen || item->asked ||
-		    now < item->until)
+		if (!wants_probe(item) || now < item->until)
 			continue;
 		item->asked = true;
 		hashes[n++] = item->group;

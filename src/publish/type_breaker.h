@@ -51,7 +51,6 @@ struct type_breaker {
 	size_t		n;
 	unsigned	batch;
 	unsigned	changes;	/* grows when an item does, or goes */
-	int64_t		taken_at;	/* the last message of any type */
 	bool		took;		/* a blamed type was taken or is
 					   overdue: its messages are no longer
 					   held; the owner clears it */
@@ -65,6 +64,7 @@ struct type_refusal {
 	const char	*subject;
 	const char	*why;
 	bool		 others;	/* messages of others were taken */
+	int64_t		 taken_at;	/* the last one by its destination */
 	bool		 turns;		/* it may be refused for its own sake:
 					   the next probe is another message */
 };
@@ -83,12 +83,13 @@ enum type_breaker_say {
 	BREAKER_WAITS	/* do not send it now */
 };
 
+/* each: one of each type is tried, whether or not it was refused. */
 enum type_breaker_say	type_breaker_ask(struct type_breaker *,
-			    const struct msg *, int64_t now);
+			    const struct msg *, bool each, int64_t now);
 
 /* A message of the type was taken: the type is forgotten. */
 void			type_breaker_took(struct type_breaker *,
-			    const struct msg *, int64_t now);
+			    const struct msg *);
 
 /*
  * The probe failed by its own fault, which tells nothing of the type: another
@@ -96,6 +97,10 @@ void			type_breaker_took(struct type_breaker *,
  */
 void			type_breaker_says_nothing(struct type_breaker *,
 			    const struct msg *, int64_t now);
+
+/* That message is dead or held: another one is wanted as the probe at once. */
+void			type_breaker_next(struct type_breaker *,
+			    const struct msg *);
 
 /* True if a probe of the type was sent and has no answer yet. */
 bool			type_breaker_is_out(const struct type_breaker *,
@@ -151,6 +156,9 @@ size_t			type_breaker_list_held(const struct type_breaker *,
  */
 size_t			type_breaker_list_wanted(struct type_breaker *,
 			    int64_t now, uint64_t hashes[TYPE_BREAKER_MAX]);
+
+/* When it names the next one, clock_ms(); INT64_MAX: unknown. */
+int64_t			type_breaker_wants_at(const struct type_breaker *);
 
 /*
  * True if the next probe is to be another message, for this one may be refused

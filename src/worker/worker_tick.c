@@ -64,15 +64,16 @@ show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
 	copy_cut(r->why, sizeof(r->why), item->why.text);
 }
 
-/* The broker takes nothing while other destinations do. */
+/* A destination takes nothing while others do. */
 static void
-show_silent(struct scoreboard_refused *r, const struct reach *reach)
+show_silent(struct scoreboard_refused *r, const struct silent *s,
+    const char *route)
 {
-	r->since = reach->since;
+	r->since = s->since;
 	copy_cut(r->class, sizeof(r->class), error_class_word(CLASS_TIMEOUT));
-	copy_cut(r->type, sizeof(r->type), ROUTE_BROKER);
+	copy_cut(r->type, sizeof(r->type), route);
 	copy_cut(r->subject, sizeof(r->subject), "");
-	copy_cut(r->why, sizeof(r->why), reach->why.text);
+	copy_cut(r->why, sizeof(r->why), s->why.text);
 }
 
 /* The types that are refused while others are taken; the master logs them. */
@@ -80,15 +81,21 @@ static void
 show_refused(struct worker *w)
 {
 	const struct type_breaker	*k = &w->relay.breaker;
+	const struct silence		*s = &w->relay.silence;
 	uint32_t			 n = 0;
 
-	if (k->changes + w->relay.changes == w->types_shown)
+	if (k->changes + s->changes == w->types_shown)
 		return;
-	w->types_shown = k->changes + w->relay.changes;
+	w->types_shown = k->changes + s->changes;
 	scoreboard_refused_begin(w->line);
-	if (w->relay.reach[DRIVER_NATS].silent)
-		show_silent(&w->line->refused.list[n++],
-		    &w->relay.reach[DRIVER_NATS]);
+	for (unsigned i = 0; i < ROUTE_DESTINATIONS; i++) {
+		if (!s->to[i].silent)
+			continue;
+		if (n < SCOREBOARD_REFUSED_TYPES)
+			show_silent(&w->line->refused.list[n], &s->to[i],
+			    route_name(&w->relay.routes, i));
+		n++;
+	}
 	for (size_t i = 0; i < k->n; i++) {
 		if (!k->items[i].blamed)
 			continue;
@@ -261,7 +268,9 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 	}
 	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
 	    .all = l->saw_all, .woken = candidates_are_woken(l),
-	    .due = candidates_next_due(l), .began = began }, clock_ms());
+	    .due = sooner(candidates_next_due(l),
+	    type_breaker_wants_at(&w->relay.breaker)), .began = began },
+	    clock_ms());
 }
 
 static void

@@ -276,6 +276,26 @@ is "$(waits hook.paid)" 1 'no token: what is for the endpoint waits'
 (umask 077; echo secret > "$DIR/token")
 drains 20 'with the token the endpoint gets it'
 
+# A hung endpoint: it is named, and none of its types.
+if ! is_short; then
+	order '/e 0 hang'
+	for n in {1..4}; do
+		event n$n 1 hook.hung$n
+	done
+	for n in {1..10}; do
+		event n$n-x 1 order.beside
+		nap 0.3
+	done
+	within 10 'endpoint hung: nothing for the stream waits' \
+	    none_waits 'order.%'
+	within 10 'endpoint hung: status names its route' \
+	    tells 'route hooks takes no messages: no answer'
+	check 'endpoint hung: and no type' not tells 'type hook'
+	order
+	drains 60 'endpoint hung: it goes on, and all is delivered'
+	is "$(attempts)" 0 'endpoint hung: no attempt is used'
+fi
+
 # A hung broker: the endpoint waits for one time-out, and hardly after that.
 if ! is_short; then
 	event m 1 order.first

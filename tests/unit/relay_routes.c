@@ -87,7 +87,7 @@ static const struct {
 	{ "abc", "www", "XXX", "FFF", "route hook", "t" },
 	{ "a", "t", "X", "F", "t", "route hook" },
 	/* Silence, and a connection that is away or gets lost. */
-	{ "abc", "wtt", "sAA", "FDD", "route hook", "t" },
+	{ "abc", "wtt", "sAA", "FDD", NULL, "route hook" },
 	{ "abc", "wtt", "YAA", "FDD", "route hook", "t" },
 	{ "abc", "wtt", "ZAA", "FDD", "route hook", "t" },
 	/* The order of a key is kept over its destinations. */
@@ -254,7 +254,7 @@ START_TEST(silent_broker_waits_for_itself)
 	script("abcd", "sssA");
 	types("xytw");
 	publish_as("FFFD");
-	ck_assert(relay.reach[DRIVER_NATS].silent);
+	ck_assert(relay.silence.to[ROUTE_NATS].silent);
 	ck_assert(!is_refused("x") && !is_refused("y"));
 	start = now_ms;
 	next_script("abc", "sAA");
@@ -263,7 +263,7 @@ START_TEST(silent_broker_waits_for_itself)
 	expect_sent("2");
 	ck_assert_int_le(now_ms, start + 10);
 	/* Then one message, whatever its type. */
-	now_ms = relay.reach[DRIVER_NATS].until;
+	now_ms = relay.silence.to[ROUTE_NATS].until;
 	start = now_ms;
 	next_script("abc", "sAA");
 	types("xtw");
@@ -273,13 +273,81 @@ START_TEST(silent_broker_waits_for_itself)
 	/* They come again when the next may be sent, and not later. */
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_le(now_ms + msgs[i].delay_ms, later(200 + now_ms,
-		    relay.reach[DRIVER_NATS].until));
+		    relay.silence.to[ROUTE_NATS].until));
 	/* And all again, when it has an answer. */
-	now_ms = relay.reach[DRIVER_NATS].until;
+	now_ms = relay.silence.to[ROUTE_NATS].until;
 	next_script("abc", "AAA");
 	types("xtw");
 	publish_as("DDD");
-	ck_assert(!relay.reach[DRIVER_NATS].silent);
+	ck_assert(!relay.silence.to[ROUTE_NATS].silent);
+}
+END_TEST
+
+/* What is for the endpoint of route head, whatever its type. */
+static void
+to_head(void)
+{
+	for (size_t i = 0; i < batch.n; i++)
+		msgs[i].metadata = BYTES("{\"to\": \"w\"}");
+}
+
+/* So does a hung endpoint: another one, of the same driver, goes on. */
+START_TEST(silent_endpoint_waits_for_itself)
+{
+	const struct silent	*s = &relay.silence.to[1];
+
+	script("abcd", "ssAA");
+	types("wwtv");
+	publish_as("FFDD");
+	ck_assert(s->silent && !relay.silence.to[2].silent);
+	ck_assert_str_eq(route_name(&relay.routes, 1), "route hook");
+	ck_assert(!is_refused("route hook"));
+	next_script("abc", "sAA");
+	types("wtv");
+	publish_as("FDD");
+	expect_sent("12");
+	/* Then one message.  It is behind the other, the next time. */
+	now_ms = s->until;
+	next_script("abcd", "ssAA");
+	types("wwtv");
+	publish_as("FFDD");
+	expect_sent("023");
+	ck_assert(s->silent && !is_refused("route hook"));
+	ck_assert_int_gt(msgs[0].delay_ms, msgs[1].delay_ms);
+	/* And all again, when it has an answer. */
+	now_ms = s->until;
+	next_script("abc", "AAA");
+	types("www");
+	publish_as("DDD");
+	ck_assert(!s->silent);
+}
+END_TEST
+
+/* If it is one type of the endpoint, the others are not held up by it. */
+START_TEST(silent_type_is_not_the_endpoint)
+{
+	const struct silent	*s = &relay.silence.to[3];
+
+	script("a", "s");
+	types("p");
+	to_head();
+	publish_as("F");
+	ck_assert(s->silent);
+	now_ms = s->until;
+	next_script("abcd", "ssAA");
+	types("ppqq");
+	to_head();
+	publish_as("RFDD");
+	expect_sent("023");
+	ck_assert(!s->silent);
+	ck_assert(type_breaker_is_blamed(&relay.breaker, &msgs[1]));
+	/* Its probe alone tells nothing of the endpoint. */
+	now_ms += 40000;
+	next_script("a", "s");
+	types("p");
+	to_head();
+	publish_as("F");
+	ck_assert(!s->silent);
 }
 END_TEST
 
@@ -290,7 +358,7 @@ START_TEST(silent_stream_is_not_the_broker)
 	script("abc", "ssA");
 	types("xxw");
 	publish_as("FFD");
-	ck_assert(!relay.reach[DRIVER_NATS].silent);
+	ck_assert(!relay.silence.to[ROUTE_NATS].silent);
 	ck_assert(is_refused("x") && !is_refused("t"));
 	next_script("abc", "sAA");
 	types("xtw");
@@ -343,6 +411,8 @@ add_routes(TCase *tc)
 	tcase_add_test(tc, refusal_without_a_name_is_the_broker_s);
 	tcase_add_test(tc, who_does_not_read_stops_only_itself);
 	tcase_add_test(tc, silent_broker_waits_for_itself);
+	tcase_add_test(tc, silent_endpoint_waits_for_itself);
+	tcase_add_test(tc, silent_type_is_not_the_endpoint);
 	tcase_add_test(tc, silent_stream_is_not_the_broker);
 	tcase_add_test(tc, overtaken_beside_others_waits_for_no_time_out);
 	tcase_add_test(tc, each_has_its_own_capacity);

@@ -6,6 +6,7 @@
 #include "unit/relay_test.h"
 
 #include "publish/trial.h"
+#include "util/clock.h"
 
 #define BLAME	600000
 
@@ -84,10 +85,16 @@ static const struct {
 	    { 600, 'm', '3', 'A' }, { 700, 'm', '3', 'A' } } },
 	{ { { 0, 'm', '3', 'a' }, { 1, 'm', '3', 'A' }, { 2, 'm', '3', 'A' },
 	    { 600, 'm', '3', 'A' }, { 6000, 'm', '3', 'A' } } },
-	/* Nor if others of its type are refused, too. */
+	/* Two of a type, probed in turn: each has an end at its time. */
 	{ { { 0, 'm', '3', 'a' }, { 1, 'n', '3', 'A' }, { 2, 'm', '3', 'A' },
 	    { 598, 'n', '3', 'A' }, { 598, 'm', '3', 'A' },
-	    { 599, 'X', '+', 0 }, { 600, 'm', '3', 'A' } } },
+	    { 599, 'X', '+', 0 }, { 600, 'm', '3', 'o' },
+	    { 600, 'n', '3', 'A' }, { 601, 'X', '+', 0 },
+	    { 602, 'n', '3', 'o' } } },
+	/* Once, and once again much later, is not for all that time. */
+	{ { { 0, 'm', '3', 'a' }, { 599, 'X', '+', 0 }, { 600, 'm', '3', 'A' },
+	    { 601, 'X', '+', 0 }, { 602, 'm', '3', 'A' },
+	    { 603, 'X', '+', 0 }, { 604, 'm', '3', 'o' } } },
 	/* It was taken, and is a new one then. */
 	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '+', 0 },
 	    { 3, 'm', '1', 'a' } } },
@@ -225,6 +232,113 @@ START_TEST(message_alone_has_an_end)
 }
 END_TEST
 
+/*
+ * Many messages of one type are refused, while the route takes others.  Each
+ * has its end in time, if they are not so many that it must be the type.  They
+ * come and go as in a worker that looks every 100 ms: those that are held when
+ * one is wanted, or all.
+ */
+#define CROWD		12
+#define LOOK_MS		100
+
+static const struct {
+	int	n;
+	char	act;
+	int	from, to;	/* ms; 0: never */
+} crowds[] = {
+	{ 2, 'C', 8000, 12000 }, { 5, 'C', 8000, 12000 },
+	{ 10, 'C', 8000, 14000 }, { 11, 'C', 0, 0 }, { 12, 'C', 0, 0 },
+	{ 5, 'M', 8000, 12000 }, { 10, 'M', 8000, 14000 },
+	{ 5, 'B', 8000, 12000 }, { 10, 'B', 8000, 14000 },
+};
+
+struct one {
+	int64_t	due, held_at;	/* held_at 0: it is not held */
+	bool	dead;
+};
+
+/* What is offered now, and not only because it is due. */
+static void
+offer_held(struct one *crowd, int n)
+{
+	uint64_t	 groups[TYPE_BREAKER_MAX];
+	struct one	*first = NULL;
+	bool		 all;
+
+	for (int i = 0; i < n; i++)
+		if (!crowd[i].dead && crowd[i].held_at != 0 && (first == NULL ||
+		    crowd[i].held_at < first->held_at))
+			first = &crowd[i];
+	if (type_breaker_list_wanted(&relay.breaker, now_ms, groups) > 0 &&
+	    first != NULL)
+		first->due = sooner(first->due, now_ms);
+	type_breaker_check(&relay.breaker, 0, now_ms);
+	all = relay.breaker.took;
+	relay.breaker.took = false;
+	for (int i = 0; all && i < n; i++)
+		if (crowd[i].held_at != 0)
+			crowd[i].due = sooner(crowd[i].due, now_ms);
+}
+
+/* One batch: those that are due, and another one of another type. */
+static void
+publish_due(struct one *crowd, int n, char act)
+{
+	static char	keys[CROWD + 2], acts[CROWD + 2], kinds[CROWD + 2];
+	int		who[CROWD], m = 0;
+
+	memset(keys, 0, sizeof(keys));
+	memset(acts, 0, sizeof(acts));
+	memset(kinds, 0, sizeof(kinds));
+	for (int i = 0; i < n; i++)
+		if (!crowd[i].dead && crowd[i].due <= now_ms)
+			who[m++] = i;
+	memset(keys, '-', (size_t)m + 1);
+	memset(acts, act, (size_t)m);
+	acts[m] = 'A';
+	memset(kinds, 'x', (size_t)m);
+	kinds[m] = 'y';
+	next_script(keys, acts);
+	types(kinds);
+	for (int i = 0; i < m; i++)
+		msgs[i].sequence = 100 + (uint64_t)who[i];
+	msgs[m].sequence = 1000 + (uint64_t)now_ms;
+	publish();
+	ck_assert_uint_eq(res.delivered, 1);
+	for (int i = 0; i < m; i++) {
+		struct one *c = &crowd[who[i]];
+
+		c->dead = msgs[i].outcome == OUT_DEAD;
+		c->held_at = msgs[i].hold_ms > 0 ? now_ms + i : 0;
+		c->due = now_ms + (msgs[i].hold_ms > 0 ? msgs[i].hold_ms :
+		    msgs[i].delay_ms);
+	}
+}
+
+START_TEST(each_of_many_has_an_end)
+{
+	struct one	crowd[CROWD] = { 0 };
+	int64_t		start = now_ms, at = 0;
+	int		n = crowds[_i].n, dead = 0;
+
+	conf->retry.blame_after = 8000;
+	while (dead < n && at < 60000) {
+		offer_held(crowd, n);
+		publish_due(crowd, n, crowds[_i].act);
+		at = now_ms - start;
+		dead = 0;
+		for (int i = 0; i < n; i++)
+			dead += crowd[i].dead;
+		ck_assert(dead == 0 || (crowds[_i].to != 0 &&
+		    at >= crowds[_i].from));
+		now_ms += LOOK_MS;
+	}
+	ck_assert_int_eq(dead, crowds[_i].to == 0 ? 0 : n);
+	if (dead > 0)
+		ck_assert_int_le(at, crowds[_i].to);
+}
+END_TEST
+
 /* All are refused for seconds, by any answer: nobody is dead. */
 static const char	refusals[] = "MBC";
 
@@ -309,6 +423,7 @@ add_trials(TCase *tc)
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
 	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));
+	tcase_add_loop_test(tc, each_of_many_has_an_end, 0, NROWS(crowds));
 	tcase_add_loop_test(tc, refusal_of_all_kills_nobody, 0,
 	    sizeof(refusals) - 1);
 	tcase_add_test(tc, failing_route_kills_nobody);
