@@ -636,9 +636,8 @@ judge_server(struct health *h)
 
 /* Events with a row in other outboxes, and none in this. */
 static void
-judge_filling(struct health *h)
+judge_filling(struct health *h, const json_t *o)
 {
-	const json_t	*o = json_object_get(h->state, "outbox");
 	const char	*name = health_text(o, "name");
 	long long	 n = health_number(o, "unfilled");
 
@@ -660,6 +659,68 @@ judge_filling(struct health *h)
 		    n, (long long)health_number(o, "unfilled_first"));
 }
 
+/* Events that wait, and no worker can see them. */
+static void
+judge_unsent(struct health *h, const json_t *o)
+{
+	const char	*since = health_text(o, "unfilled_since");
+	const char	*type = health_text(o, "unfilled_type");
+	char		 remedy[800];
+
+	snprintf(remedy, sizeof(remedy), "outboxctl reconcile%s%s%s%s%s makes "
+	    "the rows; leave them in the table, where outboxctl prune or "
+	    "retention.days deletes those that were delivered",
+	    since[0] == '\0' ? "" : " --since ", since,
+	    type[0] == '\0' ? "" : " --type '", type,
+	    type[0] == '\0' ? "" : "'");
+	health_add(h, HEALTH_NOT_FILLED, (struct health_about){
+	    NULL, json_pack("{s:O}", "sequence",
+	    json_object_get(o, "unfilled_first")) }, remedy,
+	    "newest events without a row in %s: %lld, the first is %lld: "
+	    "their messages were not sent, and no worker can see them: the "
+	    "rows were deleted, or never inserted", health_text(o, "name"),
+	    (long long)health_number(o, "unfilled"),
+	    (long long)health_number(o, "unfilled_first"));
+}
+
+/* Most likely delivered, but reconcile would make their rows again. */
+static void
+judge_gone(struct health *h, const json_t *o)
+{
+	char	remedy[400];
+
+	snprintf(remedy, sizeof(remedy), "UPDATE %s SET reconcile_watermark = "
+	    "%lld WHERE id = 1, if they were delivered or are not to be sent; "
+	    "else outboxctl reconcile makes the rows",
+	    health_text(o, "settings"),
+	    (long long)health_number(o, "gone_last"));
+	health_add(h, HEALTH_ROWS_GONE, (struct health_about){
+	    NULL, json_pack("{s:O}", "sequence",
+	    json_object_get(o, "gone_first")) }, remedy,
+	    "newest events without a row in %s, whose messages were delivered "
+	    "for all that is known: %lld, from %lld to %lld: the rows were "
+	    "deleted, and reconcile would send them again",
+	    health_text(o, "name"), (long long)health_number(o, "gone"),
+	    (long long)health_number(o, "gone_first"),
+	    (long long)health_number(o, "gone_last"));
+}
+
+static void
+judge_rows(struct health *h)
+{
+	const json_t	*o = json_object_get(h->state, "outbox");
+
+	/* It is known where the outbox is alone. */
+	if (!json_is_integer(json_object_get(o, "gone"))) {
+		judge_filling(h, o);
+		return;
+	}
+	if (health_number(o, "unfilled") > 0)
+		judge_unsent(h, o);
+	if (health_number(o, "gone") > 0)
+		judge_gone(h, o);
+}
+
 void
 health_judge_fleet(struct health *h)
 {
@@ -675,7 +736,7 @@ health_judge_fleet(struct health *h)
 	judge_counts(h);
 	judge_rights(h);
 	judge_missing(h);
-	judge_filling(h);
+	judge_rows(h);
 	judge_clock(h);
 	judge_index(h);
 	judge_server(h);

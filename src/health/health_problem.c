@@ -48,6 +48,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_NO_DAEMON] = { "no_daemon", HEALTH_ADVICE },
 	[HEALTH_COUNT_CHANGE] = { "count_change", HEALTH_ADVICE },
 	[HEALTH_SENT_AGAIN] = { "sent_again", HEALTH_ADVICE },
+	[HEALTH_ROWS_GONE] = { "rows_gone", HEALTH_ADVICE },
 	[HEALTH_ROWS_UNSEEN] = { "rows_unseen", HEALTH_ADVICE },
 	[HEALTH_WAIT_TIMEOUT] = { "wait_timeout", HEALTH_ADVICE },
 	[HEALTH_MISSING_INDEX] = { "missing_index", HEALTH_ADVICE },

@@ -43,9 +43,8 @@ reconcile_free(struct reconcile *w)
 	free(w->list);
 }
 
-/* Join the outbox and the dead letters; the condition that neither has e. */
-static void
-put_joins(struct store *s)
+void
+reconcile_put_joins(struct store *s)
 {
 	store_put(s, " LEFT JOIN {outbox} AS o ON {o.global_sequence} = "
 	    "{e.sequence}");
@@ -54,21 +53,17 @@ put_joins(struct store *s)
 		    "{e.sequence}");
 }
 
-static void
-put_missing(struct store *s)
+void
+reconcile_put_missing(struct store *s)
 {
 	store_put(s, "{o.global_sequence} IS NULL");
 	if (store_has(s, T_DEAD))
 		store_put(s, " AND d.global_sequence IS NULL");
 }
 
-/* Is it one of the types that are published? */
-static void
-put_type_list(const struct reconcile *w)
+void
+reconcile_put_types(struct store *s, const struct conf_list *types)
 {
-	const struct conf_list	*types = w->types;
-	struct store		*s = w->store;
-
 	for (size_t i = 0; i < types->n; i++) {
 		store_put(s, i == 0 ? " AND (" : " OR ");
 		store_put(s, "{e.event_type} LIKE ");
@@ -82,7 +77,7 @@ put_event_filter(const struct reconcile *w)
 {
 	struct store	*s = w->store;
 
-	put_type_list(w);
+	reconcile_put_types(s, w->types);
 	if (w->type != NULL) {
 		store_put(s, " AND {e.event_type} LIKE ");
 		store_put_pattern(s, w->type);
@@ -101,14 +96,14 @@ put_search(const struct reconcile *w, const struct sweep_range *r, bool last,
 	struct store	*s = w->store;
 
 	store_sql(s, "SELECT {e.sequence}, ");
-	put_missing(s);
+	reconcile_put_missing(s);
 	put_event_filter(w);
 	store_put(s, " FROM (SELECT {sequence}, {event_type}, {occurred_at} "
 	    "FROM {events} WHERE {sequence} > ");
 	store_putf(s, "%llu AND {sequence} <= %llu ORDER BY {sequence}%s LIMIT "
 	    "%zu) AS e", (unsigned long long)r->low,
 	    (unsigned long long)r->high, last ? " DESC" : "", max);
-	put_joins(s);
+	reconcile_put_joins(s);
 }
 
 int
@@ -203,10 +198,10 @@ insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 	    "{partition_key}) SELECT {e.sequence}, ");
 	store_put_label(s, c, "e", "{e.stream_id}");
 	store_put(s, " FROM {events} AS e");
-	put_joins(s);
+	reconcile_put_joins(s);
 	put_events(s, piece, n);
 	store_put(s, " AND ");
-	put_missing(s);
+	reconcile_put_missing(s);
 	store_putf(s, " AND {e.sequence} > %llu ORDER BY {e.sequence}",
 	    (unsigned long long)w->watermark.at);
 	return store_exec(s, "reconcile", made, e);

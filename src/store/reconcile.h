@@ -64,6 +64,15 @@ int	reconcile_search_newest(struct reconcile *, size_t limit, struct err *);
 int	reconcile_make(struct reconcile *, const uint64_t *, size_t n,
 	    uint64_t *made, struct err *);
 
+/*
+ * For statements of others: the outbox and the dead letters joined to events e;
+ * the condition that neither has e; and " AND (...)", that e is of a type that is
+ * published, "" for all.
+ */
+void	reconcile_put_joins(struct store *);
+void	reconcile_put_missing(struct store *);
+void	reconcile_put_types(struct store *, const struct conf_list *types);
+
 /* The message for so many rows, made or to be made. */
 #define RECONCILE_TEXT	80
 void	reconcile_tell(char text[RECONCILE_TEXT], uint64_t made, bool dry_run);

@@ -176,7 +176,8 @@ sql "INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
 	event_data) SELECT 10000 + seq, seq, 9, 't', 'x' FROM
 	(WITH RECURSIVE s AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM s
 	WHERE seq < 1000) SELECT seq FROM s) t;
-    INSERT INTO outbox (global_sequence, partition_key) VALUES (9001, 'p01')"
+    INSERT INTO outbox (global_sequence, partition_key) VALUES (9001, 'p01');
+    UPDATE outbox_settings SET reconcile_watermark = 11000"
 write_conf
 says ok 0 '^ok +types: 2 event types among' 'types: waiting rows, and latest events'
 sql 'DELETE FROM outbox WHERE global_sequence = 9001;

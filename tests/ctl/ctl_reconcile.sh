@@ -179,7 +179,7 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 # Beside a running daemon
 #
 sql 'TRUNCATE outbox; TRUNCATE events'
-produce --events 3000 --keys 50 --payload 200 --per-txn 20
+produce --events 3000 --keys 50 --type order --payload 200 --per-txn 20
 rows_are 3000 outbox 'a producer writes 3000 events'
 sql 'DELETE FROM outbox WHERE global_sequence > 2900'
 start_master
@@ -189,6 +189,110 @@ is "$OUT" "$(made 100)" 'reconcile beside a daemon: 100 rows are made'
 drains 30 'the daemon delivers the rows that were made'
 stop_master "$MASTER"
 check_stream 'the stream is complete and in order'
+
+#
+# Rows that are deleted by hand: status tells them from those that were delivered
+# and from events that have no row on purpose
+#
+# stands EXPECTED NAME: the problems that status has, and the events
+stands() {
+	ctl --json status
+	is "$(field '([(.problems + .advice)[].id | select(test("not_filled|rows_"))] |
+	    join(" ")) + " \(.outbox.unfilled) \(.outbox.gone)"' |
+	    xargs)" "$@"
+}
+# write TYPE ROWS N: N events; ROWS is SQL: which of them have a row
+write() {
+	sql "SELECT COALESCE(MAX(sequence), 0) INTO @old FROM events;
+	INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+	    SELECT 'gaps', @old + n, '$1', n FROM $(numbers "$3" 1) ORDER BY n;
+	INSERT INTO outbox (global_sequence, partition_key) SELECT sequence, 'p01'
+	    FROM events WHERE sequence > @old AND ($2) ORDER BY 1"
+}
+# mended: the remedy of not_filled, as it is printed
+mended() {
+	local remedy
+	remedy=$(field '.problems[] | select(.id == "not_filled") | .remedy' |
+	    sed 's/ makes .*//; s/^outboxctl //')
+	eval "ctl -c '$OP' $remedy --yes"
+}
+stands '0 0' 'all is delivered, and no row is missing'
+write order 'TRUE' 10
+sql 'DELETE FROM outbox WHERE global_sequence BETWEEN 3004 AND 3006'
+stands 'not_filled 3 0' 'rows in the middle that waited'
+like "$(field '.problems[] | select(.id == "not_filled") | .text')" \
+    ': 3, the first is 3004: .*outboxctl reconcile makes' 'the first, and the remedy'
+sql 'DELETE FROM outbox WHERE published_at IS NULL'
+stands 'not_filled 10 0' 'all rows that waited'
+mended
+is "$OUT" "$(made 10)" 'the remedy, as it is printed'
+stands '0 0' 'and nothing is missing'
+sql 'INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
+    (3001, "purged", NOW(6)); DELETE FROM outbox WHERE global_sequence = 3001'
+stands '0 0' 'a dead letter has no row'
+
+start_master
+drains 30 'those of the remedy are delivered'
+stop_master "$MASTER"
+write order 'TRUE' 10
+sql 'TRUNCATE outbox'
+stands 'not_filled rows_gone 10 989' \
+    'TRUNCATE: those that waited, and those that were delivered'
+mended
+is "$OUT" "$(made 10)" 'the remedy makes the rows of the former only'
+start_master
+drains 30 'the daemon delivers them'
+stands 'rows_gone 0 989' 'what is left was delivered'
+is "$RC" 0 'and all is well'
+write order 'TRUE' 10
+drains 30 'and later ones are delivered'
+sql 'TRUNCATE outbox'
+stands 'rows_gone 0 999' 'TRUNCATE after all was delivered'
+is "$RC" 0 'TRUNCATE after all was delivered: all is well'
+sql "$(field '.advice[] | select(.id == "rows_gone") | .remedy' |
+    sed 's/, if .*//')"
+stands '0 0' 'until the watermark is raised, as is printed'
+
+write order 'TRUE' 10
+drains 30 'the next ones are delivered'
+write audit 'FALSE' 300
+stands '0 0' 'a type without rows'
+sql 'DELETE FROM outbox'
+stands 'rows_gone 0 10' 'and no row at all'
+write order 'sequence % 2 = 0' 60
+drains 30 'every second event of a type has a row'
+stands '0 0' 'events of a type that have no row here and there'
+write shop.new 'TRUE' 5
+drains 30 'another type is delivered'
+stop_master "$MASTER"
+LAST=$(sql 'SELECT MAX(sequence) FROM events')
+write shop.new 'TRUE' 5
+sql 'DELETE FROM outbox WHERE published_at IS NULL'
+stands 'not_filled 5 0' 'rows of one type among the others'
+mended
+is "$OUT" "$(made 5)" 'the remedy makes those only'
+
+hold "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
+    VALUES ('open', 1, 'order', 'x'); INSERT INTO outbox (global_sequence)
+    VALUES (LAST_INSERT_ID())"
+write shop.new 'FALSE' 1
+stands 'not_filled 1 0' 'beside an open transaction'
+release
+sql "DELETE FROM outbox WHERE published_at IS NULL;
+    DELETE FROM events WHERE sequence > $LAST"
+write shop.new 'FALSE' 1
+hold "INSERT INTO outbox (global_sequence) SELECT MAX(sequence) FROM events"
+stands '0 0' 'a row that another transaction has not committed'
+release
+"$SANDBOX" stop "$DIR/nats" > /dev/null
+sql 'DELETE FROM outbox WHERE published_at IS NULL'
+ctl --json status
+is "$(field .outbox.unfilled)" 1 'the broker cannot be asked'
+sql 'DELETE FROM events WHERE sequence > 3000; DELETE FROM outbox;
+    DELETE FROM outbox_dead_letters;
+    UPDATE outbox_settings SET reconcile_watermark = 0;
+    INSERT INTO outbox (global_sequence, partition_key, published_at)
+	SELECT sequence, "p01", NOW(6) FROM events'
 
 #
 # Tables with other names, next to ours

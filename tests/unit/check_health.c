@@ -163,6 +163,24 @@ static const struct {
 	  "not_filled ", 1, "without a row in hooks: 3, the first is 9" },
 	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
 	  "\"registered\": null, \"unfilled\": null}}", "", 0, NULL },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"registered\": null, \"unfilled\": 3, \"unfilled_first\": 9, "
+	  "\"gone\": 0}}", "not_filled ", 1, "without a row in outbox: 3, the "
+	  "first is 9: their messages were not sent, and no worker can see "
+	  "them: the rows were deleted, or never inserted: outboxctl "
+	  "reconcile makes the rows" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"unfilled\": 3, \"unfilled_first\": 9, \"gone\": 0, "
+	  "\"unfilled_since\": \"2026-11-23T15:00:00Z\", "
+	  "\"unfilled_type\": \"a.b\"}}", "not_filled ", 1, "outboxctl "
+	  "reconcile --since 2026-11-23T15:00:00Z --type 'a.b' makes" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"unfilled\": 0, \"settings\": \"s\", \"gone\": 4, \"gone_first\": 6, "
+	  "\"gone_last\": 9}}", "rows_gone ", 0, "4, from 6 to 9: the rows were "
+	  "deleted, and reconcile would send them again: UPDATE "
+	  "s SET reconcile_watermark = 9 WHERE id = 1, if" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"unfilled\": 0, \"gone\": 0}}", "", 0, NULL },
 	{ "{\"workers\": {\"live\": 0}, \"daemon_died\": 77}", "no_worker ",
 	  1, "no worker is alive; the daemon of this host has died (pid 77): "
 	  "service outbox-master start; outboxctl logs" },

@@ -87,11 +87,11 @@ int
 state_put_outboxes(struct ctl *c, json_t *state, struct err *e)
 {
 	char	 destination[CONF_DESTINATION];
-	json_t	*outbox = json_pack("{s:s, s:s, s:s, s:[], s:n, s:n, s:n}",
+	json_t	*outbox = json_pack("{s:s, s:s, s:s, s:[], s:n, s:n, s:n, s:n}",
 		    "name", store_table_name(c->store, T_OUTBOX),
 		    "events", store_table_name(c->store, T_EVENTS),
 		    "destination", conf_destination(c->conf, destination),
-		    "others", "registered", "unfilled", "unfilled_first");
+		    "others", "registered", "unfilled", "unfilled_first", "gone");
 
 	json_object_set_new(state, "outbox", outbox);
 	return put_others(c, outbox, e);

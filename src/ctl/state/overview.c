@@ -495,5 +495,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));
+	/* The problem is told by what else is read; this is a look more. */
+	if (away == NULL)
+		(void)state_put_gaps(c, bus, state, &e);
 	return with_problems(c, state);
 }
