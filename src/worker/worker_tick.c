@@ -243,8 +243,8 @@ forget_pause(struct worker *w)
 	if (!w->route.throttle.active ||
 	    lanes_wait_for_route(w->tick.backlog.lanes))
 		return;
-	log_info("no message waits here to be published: whether the "
-	    "destination takes any is not known");
+	log_info("no message waits here any more, so nothing is tried, and "
+	    "whether the destination takes any is not known");
 	w->route.throttle.active = false;
 	w->route.throttle.nkeys = 0;
 	worker_unpause(w);

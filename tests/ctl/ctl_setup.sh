@@ -292,6 +292,17 @@ ctl --json setup --yes --database packed --stream PACKED
 is "$RC" 0 'setup fills it in' || say "$ERR"
 like "$(cat "$CONF")" 'database: packed	' 'it is in the file'
 
+# The statements of README.md, with the names of accounts that are here
+sed -n '/^    DROP TRIGGER/,/^$/p' "$srcdir/README.md" |
+    sed 's/outbox@localhost/packed@localhost/' > "$DIR/uninstall"
+"$SANDBOX" sql "$DIR/db" packed < "$DIR/uninstall"
+is "$? $(sql "SELECT GROUP_CONCAT(table_name) FROM information_schema.tables
+    WHERE table_schema = 'packed'")" '0 events' \
+    'README.md: the uninstall leaves only the events'
+is "$(sql "SELECT COUNT(*) FROM information_schema.routines WHERE
+    routine_schema = 'packed'")" 0 'and no procedure'
+keep_secret "$DIR/operator.password" secret-operator
+
 # What cannot be
 bare relay shop
 fails 1 'mysql.database' 'a name that no database can have' setup --yes \

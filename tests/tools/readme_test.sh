@@ -17,6 +17,17 @@ check 'HACKING.md has at most 200 lines' [ "$(wc -l < "${docs[0]}")" -le 200 ]
 is "$(awk 'length > 80' "${pages[@]}" "${docs[0]}")" '' \
     'no line has over 80 columns'
 
+# links [SED-OPTION...]: of README.md, without those to other sites
+links() {
+	sed "$@" "${pages[0]}" | grep -Eo '\]\([^)]*\)' | tr -d '])(' |
+	    grep -v '^https:' | sort -u
+}
+for link in $(links -n p); do
+	check "README.md links to what there is: $link" [ -e "$srcdir/$link" ]
+done
+is "$(links -f "$srcdir/packaging/readme.sed")" examples/README.md \
+    'and in a package to what that has'
+
 help=$("$OUTBOXCTL" --help)
 while read -r _ words; do
 	like "$help" "^  $words " "outboxctl has the command: $words"

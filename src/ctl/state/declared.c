@@ -65,9 +65,11 @@ state_counts_text(const struct counts *k)
 		buf_printf(&b, "%s%u", i == 0 ? ", formerly " : " and ",
 		    k->former[i]);
 	if (k->nformer > 0)
-		buf_printf(&b, ": %u classes of up to %zu labels; more workers "
-		    "than classes are of no use", counts_gcd(k),
-		    counts_class_size(k));
+		buf_printf(&b, ": %u %s of up to %zu labels; until the change "
+		    "is finished, at most %u %s can share the work",
+		    counts_gcd(k), counts_gcd(k) == 1 ? "class" : "classes",
+		    counts_class_size(k), counts_gcd(k),
+		    counts_gcd(k) == 1 ? "worker" : "workers");
 	return b.data;
 }
 

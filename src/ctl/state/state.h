@@ -86,7 +86,7 @@ bool	 state_is_obsolete(const char *label, const struct counts *);
 /* [16, 8] */
 json_t	*state_former_json(const struct counts *);
 
-/* "48, formerly 16: 16 classes of 3 labels at most, ..." */
+/* "48, formerly 16: 16 classes of up to 4 labels; ..." */
 char	*state_counts_text(const struct counts *);
 
 /*
