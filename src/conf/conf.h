@@ -211,6 +211,7 @@ struct conf {
 	struct {
 		char		*endpoint;	/* empty: none */
 		char		*path;		/* template */
+		char		*content_type;	/* of what is no JSON; or empty */
 		int64_t		 concurrency;
 		struct conf_records signing_keys; /* conf_signing_key */
 		struct conf_records headers;	/* conf_header */

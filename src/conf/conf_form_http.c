@@ -194,3 +194,23 @@ conf_form_line(const char *text, struct err *e)
 			return err_set(e, "has a control character in it");
 	return 0;
 }
+
+/* As the column content_type, which is sent as it is; not called for "". */
+int
+conf_form_content_type(const char *text, struct err *e)
+{
+	size_t	n = strlen(text);
+
+	if (n > HEADER_MAX)
+		return err_set(e, "is longer than %d bytes", HEADER_MAX);
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			return err_set(e, "has a character in it that is not "
+			    "legal in a header");
+	if (text[0] == ' ' || text[n - 1] == ' ' ||
+	    text[0] == '/' || strcspn(text, "/;") + 1 >= n ||
+	    text[strcspn(text, "/;")] != '/')
+		return err_set(e, "%s is no content type, such as text/plain",
+		    conf_show(text).text);
+	return 0;
+}

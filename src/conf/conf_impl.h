@@ -179,6 +179,7 @@ int		 conf_form_key_id(const char *, struct err *);
 int		 conf_form_header(const char *, struct err *);
 int		 conf_form_metadata_header(const char *, struct err *);
 int		 conf_form_header_value(const char *, struct err *);
+int		 conf_form_content_type(const char *, struct err *);
 int		 conf_form_line(const char *, struct err *);
 int		 conf_form_proxy(const char *, struct err *);
 

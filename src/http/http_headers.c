@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/json_text.h"
+
 static void
 add_prefixed(struct request *r, const char *prefix, const char *name,
     const char *value)
@@ -148,7 +150,9 @@ http_headers_make(struct request *r, const struct envelope *v)
 	curl_slist_free_all(r->headers);
 	r->headers = NULL;
 	if (!add_those_of_the_row(r, v))
-		add(r, "Content-Type", "application/octet-stream");
+		add(r, "Content-Type", json_text_is_valid(v->payload.data,
+		    v->payload.len) ? "application/json" :
+		    h->conf->http.content_type);
 	for (size_t i = 0; i < h->nfixed; i++)
 		add(r, h->fixed[i].name, h->fixed[i].value);
 	if (h->token[0] != '\0')

@@ -43,16 +43,16 @@ is "$RC$OUT" 0 'and nothing is printed'
 #
 bury 1000 500 "CONCAT('timeout after ', n, ' ms: order \"', MD5(n), '\"')"
 bury 2000 300 "CONCAT('no stream for ', UUID())"
-bury 3000 200 "CONCAT('HTTP ', 400 + n MOD 3, ': {\"code\":', n,
+bury 3000 200 "CONCAT('HTTP 422: {\"code\":', n,
     ',\"id\":\"', n, '\"}')" attempts paid
 groups > "$DIR/groups"
 is "$(cat "$DIR/groups")" '500 timeout after # ms: order "*"
 300 no stream for *
-200 HTTP #: {"code":#,"id":"*"}' 'numbers, ids and quoted values make no group'
+200 HTTP 422: {"code":#,"id":"*"}' 'numbers, ids and quoted values make no group'
 is "$(field '[.looked_at, .exact, .more, .rows[0].exact]')" \
     '[1000,true,false,true]' 'all were counted'
 is "$(field '.rows[2].sample|[.sequence, .key, .type, .error]|join(" ")')" \
-    '3199 k3 paid HTTP 401: {"code":199,"id":"199"}' \
+    '3199 k3 paid HTTP 422: {"code":199,"id":"199"}' \
     'the sample is the newest letter'
 is "$(field '.rows[2]|[.first, .last, .reason]|join(" ")')" \
     '2026-01-31T12:00:00.000000Z 2026-01-31T12:03:19.000000Z attempts' \
@@ -65,7 +65,7 @@ is "$(field '[.rows[].group]')" "$before" 'and stay the same'
 # Of this release and later ones: a program may keep it.
 is "$(id_of_error 'no stream for *')" 3b76cd985c5344aa \
     'the id of an error that is known here'
-is "$(groups --type paid)" '200 HTTP #: {"code":#,"id":"*"}' '--type'
+is "$(groups --type paid)" '200 HTTP 422: {"code":#,"id":"*"}' '--type'
 is "$(groups --key k1 | cut -d' ' -f1 | tr '\n' ' ')" "$(sql "SELECT COUNT(*)
     FROM outbox_dead_letters WHERE order_key = 'k1'
     GROUP BY global_sequence DIV 1000 ORDER BY 1 DESC" | tr '\n' ' ')" '--key'
@@ -107,7 +107,7 @@ is "$RC $(sql 'SELECT COUNT(*), MIN(global_sequence), MAX(global_sequence)
     FROM outbox' | tr '\t' ' ')" '0 300 2000 2299' \
     'dead retry --all --group: its letters, and no other'
 is "$(id_of_error 'no stream for *')" '' 'the group is gone'
-id=$(id_of_error 'HTTP #: {"code":#,"id":"*"}')
+id=$(id_of_error 'HTTP 422: {"code":#,"id":"*"}')
 ctl --json dead purge --all --group "$id" --yes --dry-run
 is "$RC $(field .changed)" '0 200' 'dead purge --dry-run: would be 200'
 ctl --json dead purge --all --group "$id" --yes
@@ -132,6 +132,9 @@ says '# of # bytes' "'1,048,576 of 12.5 bytes'"
 says 'connect #:#: refused' "'connect 10.0.0.1:4222: refused'"
 says "can't read the worker's key '*'" \
     "'can\\'t read the worker\\'s key \\'a \\\\\\'b\\''"
+says 'HTTP 404: # left' "'HTTP 404: 7 left'"
+says 'held: # more: HTTP 503' "'held: 12 more: HTTP 503'"
+says 'HTTP #, XHTTP #, HTTP #' "'HTTP 1234, XHTTP 404, HTTP 12'"
 says 'deadbeef is a word, * is none' "'deadbeef is a word, deadbee5 is none'"
 says '* and * and *' "CONCAT('0xFF and 01ARZ3NDEKTSV4RRFFQ69G5FAV and ',
     MD5('x'))"

@@ -45,11 +45,14 @@ http_conf() {
 	END
 }
 
-# event KEY NUMBER TYPE [JSON-METADATA]: a row, sent by the next worker
+# event KEY NUMBER TYPE [JSON-METADATA]: a row, sent by the next worker; PAYLOAD:
+# another one
 event() {
+	local data="{\"n\": $2}"
 	sql "START TRANSACTION;
 	INSERT INTO events (stream_id, stream_sequence, event_type, event_data,
-	    metadata) VALUES ('$1', $2, '$3', '{\"n\": $2}', ${4:-NULL});
+	    metadata) VALUES ('$1', $2, '$3',
+	    '${PAYLOAD:-$data}', ${4:-NULL});
 	INSERT INTO outbox (global_sequence, partition_key)
 	    SELECT LAST_INSERT_ID(), CONCAT('p', LPAD(CRC32('$1') % 16, 2, '0'));
 	COMMIT"

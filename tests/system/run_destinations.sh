@@ -91,6 +91,10 @@ like "$(sed '1,/^.$/d' "$RDIR/last"; "$OUTBOXCTL" -c "$CONF" messages show \
 like "$("$OUTBOXCTL" -c "$CONF" --json messages show --payload 3)" \
     '"route": ?"chosen"' 'messages show has the route'
 
+is "$(for n in 1 2 4; do "$OUTBOXCTL" -c "$CONF" --json messages show $n |
+    jq -r .route; done | paste -sd ' ')" 'publish.driver hooks wrapped' \
+    'without --payload, too'
+
 ALL='nats stream EVENTS, and 5 routes: once, wrapped, hooks, chosen, audit'
 words() { "$OUTBOXCTL" -c "$CONF" "$@" | tr -s ' \n' ' '; }
 like "$(words status)" " outbox outbox to $ALL .* sends to $ALL " \
@@ -129,6 +133,10 @@ stop_receiver
 event f1-x 1 hook.first
 within 15 'away: status names the route' tells 'route hooks'
 within 10 'away: this destination fails' is_to hooks .state fails
+like "$("$OUTBOXCTL" -c "$CONF" --json messages show "$(sql "SELECT MAX(sequence)
+    FROM events WHERE event_type = 'hook.first'")" | jq -r .waits_for)" \
+    'its destination, which does not take it now: http' \
+    'away: messages show says what it waits for'
 like "$(to hooks '"\(.failed_percent) \(.last_error)"')" \
     '^[1-9][0-9]* http.*onnect' 'away: its failures and last error'
 is "$(to chosen .state) $(to publish.driver .state)" 'works works' \

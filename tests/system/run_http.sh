@@ -182,7 +182,7 @@ like "$(header_of Idempotency-Key)" "^[0-9a-f]+-$(sql 'SELECT
     global_sequence FROM outbox')-[0-9a-f]{16}$" 'Idempotency-Key is the id'
 is "$(header_of X-Outbox-Key)" key 'X-Outbox-Key is the order key'
 is "$(header_of Outbox-Type)" t 'headers of the envelope are there'
-is "$(header_of Content-Type)" application/octet-stream 'Content-Type'
+is "$(header_of Content-Type)" application/json 'Content-Type of JSON'
 is "$(grep -ci '^nats-' "$RDIR/last")" 0 'no header of NATS'
 is "$(body_of)" "{\"n\": $N}" 'the body is the payload'
 is "$(grep -ci '^x-.*signature\|^authorization\|^x-timestamp' "$RDIR/last")" 0 \
@@ -194,6 +194,22 @@ like "$RC $(path_of)" '^0 /e/p[0-9]+/x/a%20b%2F..%2F%C3%BC/y$' \
 KEY=.. once 'path: "{stream_id}/x"'
 like "$(sql 'SELECT last_error FROM outbox_dead_letters')" \
     'is not legal: a segment is empty' 'a segment .. is a dead letter'
+# Of a payload that is no JSON, and of one that only begins as JSON does.
+for payload in plain '{"n": 1} x'; do
+	PAYLOAD=$payload TYPE=t once ''
+	is "$(header_of Content-Type)" application/octet-stream \
+	    "Content-Type of $payload"
+done
+PAYLOAD=plain TYPE=t once 'content_type: text/plain; charset=utf-8'
+is "$(header_of Content-Type)" 'text/plain; charset=utf-8' http.content_type
+PAYLOAD=plain TYPE=t once 'content_type: ""'
+is "$RC $(grep -ci '^content-type:' "$RDIR/last")" '0 0' \
+    'http.content_type: empty'
+PAYLOAD='[1]' TYPE=t once 'content_type: text/plain'
+is "$(header_of Content-Type)" application/json \
+    'http.content_type: not of a payload that is JSON'
+PAYLOAD=plain METADATA="'{\"content-type\": \"text/x\"}'" TYPE=t once ''
+is "$(header_of Content-Type)" text/x 'Content-Type of metadata comes first'
 TYPE=t once 'path: ""'
 is "$RC $(path_of)" '0 /e' 'http.path: empty'
 

@@ -571,7 +571,7 @@ verdict $? 'publish.driver: discard delivers without a server, and warns'
 covers publish.routes publish.unmatched
 
 # tests/system/run_http.sh and run_http_tls.sh have a case for each of these.
-covers http.endpoint http.path http.concurrency http.signing_keys \
+covers http.endpoint http.path http.content_type http.concurrency http.signing_keys \
     http.headers http.metadata_headers http.allow_clear http.token_file \
     http.token_env http.follow_redirects http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
     http.tls.key

@@ -58,6 +58,18 @@ is_id(const char *word, size_t len)
 	return len >= ID_MIN || (len >= HEX_MIN && strspn(word, HEX) >= len);
 }
 
+/* "HTTP 404": the status stays, for it is another error than "HTTP 400". */
+static size_t
+put_status(struct buf *to, const char *p)
+{
+	size_t	len = strncmp(p, "HTTP ", 5) == 0 ? 8 : 0;
+
+	if (len == 0 || strspn(p + 5, DIGITS) != 3 || is_among(p[8], WORD))
+		return 0;
+	buf_add(to, p, len);
+	return len;
+}
+
 /* "1.5", "1,024" and "10.0.0.1" are a number each. */
 static size_t
 number_length(const char *p)
@@ -74,6 +86,8 @@ put_word(struct buf *to, const char *p)
 {
 	size_t	len = uuid_length(p), at = 0, n;
 
+	if ((n = put_status(to, p)) > 0)
+		return n;
 	if (len == 0 && is_id(p, strspn(p, WORD)))
 		len = strspn(p, WORD);
 	if (len > 0) {

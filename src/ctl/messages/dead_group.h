@@ -2,7 +2,7 @@
  * dead_group.h - dead letters of the same error
  *
  * Two are of one group if they died for the same reason and their errors differ
- * in numbers, ids and quoted values only.
+ * in numbers, ids and quoted values only; not in the status of HTTP.
  */
 #ifndef OUTBOXCTL_DEAD_GROUP_H
 #define OUTBOXCTL_DEAD_GROUP_H

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/figures.h"
 #include "ctl/messages/destination.h"
 #include "ctl/state/state.h"
 
@@ -39,6 +40,23 @@ find_held_up(const json_t *here, const json_t *o)
 	return NULL;
 }
 
+/* Its destination takes nothing. */
+static const json_t *
+find_failing(const json_t *here, const json_t *o)
+{
+	const char	*route = member_text(o, "route");
+	json_t		*d;
+	size_t		 i;
+
+	if (route == NULL)
+		route = FIGURES_REST;
+	json_array_foreach(json_object_get(here, "destinations"), i, d)
+		if (strcmp(member_text(d, "destination"), route) == 0 &&
+		    member_text(d, "why") != NULL)
+			return d;
+	return NULL;
+}
+
 /* Its type is refused while others are taken. */
 static const json_t *
 find_refused(const json_t *here, const json_t *o)
@@ -58,6 +76,8 @@ destination_waits(const struct ctl *c, const json_t *o)
 	json_t		*here = state_this_host(c), *text = NULL;
 	const json_t	*cause = find_held_up(here, o);
 
+	if (cause == NULL)
+		cause = find_failing(here, o);
 	if (cause == NULL)
 		cause = find_refused(here, o);
 	if (cause != NULL)

@@ -45,12 +45,9 @@ put_payload(struct buf *to, struct bytes b)
 }
 
 static void
-add_headers(json_t *o, const struct envelope *v, const struct route *r)
+add_headers(json_t *o, const struct envelope *v)
 {
 	json_t	*headers = json_object();
-
-	if (r->rule != NULL)
-		json_object_set_new(o, "route", json_string(r->rule->name));
 
 	for (size_t i = 0; i < v->nheaders; i++)
 		json_object_set_new(headers, envelope_name(v, i),
@@ -100,14 +97,12 @@ print_header(const char *name, const char *value)
 }
 
 static void
-print_message(const struct envelope *v, const struct route *r)
+print_message(const struct envelope *v)
 {
 	struct buf	text = { 0 };
 
 	put_lines(&text, v->payload);
 	putchar('\n');
-	if (r->rule != NULL)
-		print_header("route", r->rule->name);
 	print_header("subject", envelope_subject(v));
 	for (size_t i = 0; i < v->nheaders; i++)
 		print_header(envelope_name(v, i), envelope_value(v, i));
@@ -172,7 +167,7 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 	int			 rc = fill(c, &v, m, prefix, &route, &e);
 
 	if (c->args.json && rc == 0)
-		add_headers(o, &v, &route);
+		add_headers(o, &v);
 	if (rc < 0)
 		add_refusal(o, &e);
 	if (c->args.json)
@@ -182,7 +177,7 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 		ctl_error("%s: it cannot be sent as it is: %s",
 		    c->args.rest[0], e.text);
 	else if (!c->args.json)
-		print_message(&v, &route);
+		print_message(&v);
 	envelope_free(&v);
 	return rc < 0 ? CTL_FAILED : CTL_DONE;
 }

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/figures.h"
 #include "common/message_id.h"
 #include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
 #include "ctl/messages/destination.h"
 #include "ctl/messages/history.h"
 #include "ctl/messages/messages.h"
+#include "driver/route.h"
 #include "util/display.h"
 
 static const struct rows_column about[] = {
@@ -336,6 +338,35 @@ add_inline(struct ctl *c, json_t *o, struct err *e)
 	return 0;
 }
 
+/* By the configuration as it is now, as the daemon chooses. */
+static int
+add_route(struct ctl *c, json_t *o, struct err *e)
+{
+	struct envelope_form	form = envelope_form_of(c->conf, "");
+	struct route_set	routes;
+	struct batch		b = { 0 };
+	const struct route	*route;
+
+	if (c->conf->publish.routes.n == 0)
+		return 0;
+	if (store_peek(c->store, (uint64_t)member_number(o, "sequence"),
+	    is_state(o, "dead"), &b, e) < 0)
+		return -1;
+	route_set_init(&routes, c->conf, &form);
+	json_object_set_new(o, "route", json_null());
+	if (b.n > 0 && b.msgs[0].has_event) {
+		route = route_of(&routes, &b.msgs[0]);
+		if (route->rule != NULL)
+			json_object_set_new(o, "route",
+			    json_string(route->rule->name));
+		else if (c->conf->publish.unmatched == UNMATCHED_DEFAULT)
+			json_object_set_new(o, "route",
+			    json_string(FIGURES_REST));
+	}
+	batch_free(&b);
+	return 0;
+}
+
 static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
@@ -344,6 +375,8 @@ complete(struct ctl *c, json_t *o, struct err *e)
 
 	if ((store_is_inline(c->store) ? add_inline(c, o, e) :
 	    add_message_id(c, o, e)) < 0)
+		return -1;
+	if (add_route(c, o, e) < 0)
 		return -1;
 	if (has_key && (pending || is_state(o, "dead")) &&
 	    add_record(c, o, e) < 0)
