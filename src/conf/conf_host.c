@@ -123,6 +123,7 @@ conf_load_host(const char *path, bool named)
 		return NULL;
 	c = xcalloc(1, sizeof(*c));
 	set_all_defaults(c);
+	c->path = xstrdup(path);
 	if (set_keys(c, &doc, named) < 0) {
 		conf_free(c);
 		c = NULL;

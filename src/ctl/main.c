@@ -18,7 +18,7 @@
 static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
 	  "admin admin-password-file duplicate-window replicas follow-binlog "
-	  "clear-password no-event", .kind = COMMAND_CHANGES,
+	  "clear-password new-password no-event", .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_FILE, .prepare = setup_prepare, .run = setup_run,
 	  .help = "create database, account and stream; send one event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
@@ -150,14 +150,16 @@ static const struct command commands[] = {
 	{ .words = "schema print", .options = "trigger grants",
 	  .kind = COMMAND_OTHER, .needs = NEEDS_FILE, .run = schema_print,
 	  .help = "print the SQL of the tables, with configured names" },
-	{ .words = "schema install", .options = "trigger",
+	{ .words = "schema install", .options = "trigger admin "
+	  "admin-password-file",
 	  .kind = COMMAND_CHANGES, .needs = NEEDS_DATABASE,
 	  .run = schema_install,
 	  .help = "create the tables that are missing" },
 	{ .words = "schema check", .options = "trigger", .kind = COMMAND_OTHER,
 	  .needs = NEEDS_DATABASE, .run = schema_check,
 	  .help = "list how the tables differ from the needed schema" },
-	{ .words = "schema upgrade", .kind = COMMAND_CHANGES,
+	{ .words = "schema upgrade", .options = "admin admin-password-file",
+	  .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_DATABASE, .run = schema_upgrade,
 	  .help = "correct the differences while the daemon runs" },
 	{ .words = NULL }
@@ -225,6 +227,7 @@ run_command(struct ctl *c, const char *path)
 	int		status;
 
 	c->path = path;
+	ctl_use_file(path);
 	if (c->command->prepare != NULL &&
 	    (status = c->command->prepare(c)) != CTL_DONE)
 		return status;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/command_file.h"
 #include "util/clock.h"
 #include "util/display.h"
 #include "util/duration.h"
@@ -14,10 +15,6 @@
 
 /* So begins the error of a message that is held: RELAY_HELD. */
 #define HELD	"held: "
-
-#define START	"service outbox-master start; outboxctl logs tells why it ended"
-#define RESTART	"service outbox-master start; if nobody has stopped it, " \
-		"outboxctl logs tells why it ended"
 
 /* What the error is about: the server, its writes, or one of the tables. */
 static const char *
@@ -59,21 +56,28 @@ judge_schema(struct health *h)
 
 	if (newest > 0)
 		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
-		    "install a newer outbox-master on this host",
+		    "install a newer outbox-master on this host, and start it "
+		    "again",
 		    "the tables have schema version %s, and this program knows "
 		    "%lld at most: it sends no message",
 		    health_text(schema, "version"), newest);
 }
 
 /* What to do if none is alive. */
-static const char *
-workers_remedy(const struct health *h)
+static void
+put_workers_remedy(const struct health *h, struct buf *b)
 {
 	const json_t	*here = json_object_get(h->state, "this_host");
 
-	return json_array_size(json_object_get(here, "workers")) > 0 ?
-	    "correct what the workers of this host wait for: outboxctl logs" :
-	    health_number(h->state, "daemon_died") > 0 ? START : RESTART;
+	if (json_array_size(json_object_get(here, "workers")) > 0) {
+		buf_str(b, "correct what the workers of this host wait for: "
+		    "outboxctl logs");
+		return;
+	}
+	command_file_start(b, h->conf->path);
+	buf_str(b, health_number(h->state, "daemon_died") > 0 ?
+	    "; outboxctl logs tells why it ended" :
+	    "; if nobody has stopped it, outboxctl logs tells why it ended");
 }
 
 /* Without leases workers do not register. */
@@ -85,23 +89,26 @@ judge_workers(struct health *h)
 	int64_t		 n = later(1, health_number(backlog, "waiting"));
 	long long	 pid = health_number(h->state, "daemon_died");
 	char		 number[DISPLAY_SIZE], died[80] = "";
+	struct buf	 remedy = { 0 };
 
 	if (!json_is_object(workers) || !h->conf->worker.leasing ||
 	    health_number(workers, "live") > 0 ||
 	    health_has(h, HEALTH_SCHEMA_NEWER))
 		return;
+	put_workers_remedy(h, &remedy);
 	if (pid > 0)
 		snprintf(died, sizeof(died), "; the daemon of this host has "
 		    "died (pid %lld)", pid);
 	if (json_is_object(json_object_get(h->state, "oldest")))
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    workers_remedy(h), "no worker is alive and %s%s %s%s",
+		    remedy.data, "no worker is alive and %s%s %s%s",
 		    json_is_false(json_object_get(backlog, "exact")) ?
 		    "about " : "", display_number(number, n), n == 1 ?
 		    "row waits" : "rows wait", died);
 	else
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
-		    workers_remedy(h), "no worker is alive%s", died);
+		    remedy.data, "no worker is alive%s", died);
+	buf_free(&remedy);
 }
 
 /* Does another problem say why nothing, or not this message, is sent? */
@@ -159,8 +166,8 @@ judge_growth(struct health *h)
 		health_add(h, HEALTH_BACKLOG_GROWING, (struct health_about){
 		    health_member(backlog, "growing_since"), json_pack(
 		    "{s:O}", "waiting", json_object_get(backlog, "waiting")) },
-		    "outboxctl status shows what holds the workers up; if "
-		    "nothing does, raise master.workers",
+		    "correct the other problems first; if there are none, "
+		    "raise master.workers, then outboxctl reload",
 		    "the backlog has grown for %s, since %s: %s%s rows wait, "
 		    "and about %s more each second",
 		    duration_words(growing_ms).text,
@@ -187,8 +194,9 @@ judge_partitions(struct health *h)
 	if (health_number(p, "expired_ms") > EXPIRED_MS && health_number(
 	    json_object_get(h->state, "workers"), "live") > 0)
 		health_add(h, HEALTH_UNOWNED_PARTITIONS,
-		    (struct health_about){ 0 }, "outboxctl status on each host "
-		    "tells what holds its workers up",
+		    (struct health_about){ 0 }, "outboxctl workers names the "
+		    "hosts; there outboxctl logs tells what holds their "
+		    "workers up",
 		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
@@ -217,15 +225,6 @@ judge_strays(struct health *h)
 	    "rows wait under the label %s, which no worker can lease: %s%s",
 	    health_text(strays, "first"), health_text(strays, "why"), more);
 	buf_free(&remedy);
-}
-
-/* Can the key stand in a command of a shell as it is? */
-static bool
-is_plain_word(const char *key)
-{
-	return key[0] != '\0' && key[0] != '-' && strlen(key) <= 64 &&
-	    key[strspn(key, "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@+-")] == '\0';
 }
 
 /* Did the message die of itself?  Then it does so again. */
@@ -263,14 +262,16 @@ judge_halted(struct health *h, const json_t *b)
 	char		 more[80] = "";
 	struct buf	 remedy = { 0 };
 
-	if (key[0] == '\0')
-		buf_str(&remedy, "outboxctl keys blocked");
-	else if (json_is_true(json_object_get(b, "purged")))
-		buf_printf(&remedy, "outboxctl keys release %s",
-		    is_plain_word(key) ? key : "KEY");
-	else
+	if (!json_is_true(json_object_get(b, "purged"))) {
 		put_letter_remedy(&remedy, head, is_wrong(health_text(b,
 		    "died_of")), " --release");
+	} else if (key[0] != '\0') {
+		buf_str(&remedy, "outboxctl keys release ");
+		display_put_operand(&remedy, key);
+	} else {
+		buf_str(&remedy, "outboxctl keys blocked names its first "
+		    "message; outboxctl keys release KEY lets it go on");
+	}
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more, see outboxctl keys "
 		    "blocked", keys - 1);
@@ -611,8 +612,8 @@ judge_index(struct health *h)
 	if (json_is_null(json_object_get(h->state, "backlog")) &&
 	    !health_has(h, HEALTH_DATABASE))
 		health_add(h, HEALTH_MISSING_INDEX, (struct health_about){ 0 },
-		    "outboxctl schema check names the index and its ALTER "
-		    "TABLE", "the table %s has no index that begins with "
+		    "as an administrator, outboxctl schema upgrade --admin "
+		    "root adds it", "the table %s has no index that begins with "
 		    "published_at: each claim sorts all that waits, which is "
 		    "not counted", conf_outbox_table(h->conf));
 }
@@ -643,8 +644,9 @@ judge_filling(struct health *h, const json_t *o)
 
 	if (json_is_false(json_object_get(o, "registered")))
 		health_add(h, HEALTH_NOT_FILLED, (struct health_about){ 0 },
-		    "outboxctl schema install with this configuration, and "
-		    "outboxctl reconcile for the events until then",
+		    "as an administrator, outboxctl schema install --admin "
+		    "root registers it; then outboxctl reconcile for the "
+		    "events until then",
 		    "other outboxes take the events of %s, and outbox_enqueue "
 		    "makes no rows in %s: it is not registered",
 		    health_text(o, "events"), name);
@@ -653,7 +655,9 @@ judge_filling(struct health *h, const json_t *o)
 		    NULL, json_pack("{s:O}", "sequence",
 		    json_object_get(o, "unfilled_first")) },
 		    "outboxctl schema check tells whether the procedure or a "
-		    "trigger is missing; outboxctl reconcile makes the rows",
+		    "trigger is missing, and outboxctl schema install --admin "
+		    "root makes it, as an administrator; then outboxctl "
+		    "reconcile makes the rows",
 		    "newest events without a row in %s: %lld, the first is "
 		    "%lld: what writes them makes no row in this outbox", name,
 		    n, (long long)health_number(o, "unfilled_first"));

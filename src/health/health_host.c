@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/command_file.h"
 #include "util/display.h"
 #include "util/duration.h"
 
@@ -55,12 +56,12 @@ put_remedy(const struct health *h, const char *state, const char *why,
 		buf_str(b, health_refusal_remedy(why) != NULL ?
 		    health_refusal_remedy(why) : "correct the stream or the "
 		    "broker; outboxctl stream info shows it");
-	else if (strcmp(state, "refused") == 0)
-		buf_str(b, "outboxctl doctor tells what it lacks; it tries "
-		    "again within a minute, and after outboxctl reload at "
-		    "once");
+	else if (strcmp(state, "refused") == 0 && strstr(why, "binlog") != NULL)
+		buf_str(b, "outboxctl setup --no-event --follow-binlog grants "
+		    "what it lacks, or set wake.binlog: false; then outboxctl "
+		    "reload");
 	else
-		buf_str(b, "outboxctl doctor");
+		health_database_remedy(h->conf, why, b);
 }
 
 /* Does another problem tell this reason already? */
@@ -155,9 +156,11 @@ remedy_of_secret(const char *error)
 	if (strstr(error, "chmod o= ") != NULL)
 		return "run that chmod; outbox-master -t checks it";
 	if (strstr(error, "outboxctl setup") != NULL)
-		return "outboxctl setup, or correct mysql.password_file";
-	return "run outboxctl as the daemon's user and with its environment, "
-	    "or correct the configuration; outbox-master -t checks it";
+		return "outboxctl setup --no-event, with --new-password if the "
+		    "account exists, or correct mysql.password_file";
+	return "run this command as the daemon's user and with its "
+	    "environment, or correct the configuration; outbox-master -t "
+	    "checks it";
 }
 
 /* By the scoreboard alone: with such a file nothing else can be asked. */
@@ -197,17 +200,38 @@ judge_file(struct health *h)
 		    "fleet is not known: %s", health_text(file, "error"));
 }
 
+/* A process keeps the environment that it was started with. */
+static void
+put_reload_remedy(const struct health *h, const char *why, struct buf *b)
+{
+	long long	pid = health_number(json_object_get(h->state,
+			    "this_host"), "pid");
+
+	if (strstr(why, "_env: ") == NULL) {
+		buf_str(b, "correct the file if it is still in error, then "
+		    "outboxctl reload");
+		return;
+	}
+	buf_printf(b, "correct the file, then outboxctl reload; or set the "
+	    "variable where the daemon is started, and start it again: kill "
+	    "%lld, then ", pid);
+	command_file_start(b, h->conf->path);
+}
+
 static void
 judge_reload(struct health *h, const json_t *reload)
 {
+	struct buf	remedy = { 0 };
+
 	if (!json_is_false(json_object_get(reload, "accepted")) ||
 	    is_file_wrong(h))
 		return;
+	put_reload_remedy(h, health_text(reload, "why"), &remedy);
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
-	    .since = health_member(reload, "at") }, "correct the file if it is "
-	    "still in error, then outboxctl reload", "the last reload was "
-	    "refused, and the daemon goes on with its former configuration: "
-	    "%s", health_text(reload, "why"));
+	    .since = health_member(reload, "at") }, remedy.data, "the last "
+	    "reload was refused, and the daemon goes on with its former "
+	    "configuration: %s", health_text(reload, "why"));
+	buf_free(&remedy);
 }
 
 /* Nothing is wrong any more, but somebody may have removed messages. */
@@ -317,7 +341,8 @@ judge_monitor(struct health *h, const json_t *here)
 		    strncmp(why, TOKEN, strlen(TOKEN)) == 0 ?
 		    "correct the file, then outboxctl reload" :
 		    "end what uses the address (ss -lxtp), or change "
-		    "monitor.socket or monitor.listen", "the monitor: %s",
+		    "monitor.socket or monitor.listen, then outboxctl reload",
+		    "the monitor: %s",
 		    why);
 }
 
@@ -374,23 +399,49 @@ judge_log(struct health *h, const json_t *here)
 	buf_free(&remedy);
 }
 
+/* It runs, but its run directory was emptied. */
+static void
+judge_run_files(struct health *h, long long pid)
+{
+	struct buf	remedy = { 0 };
+
+	buf_printf(&remedy, "kill %lld, and when it has ended, ", pid);
+	command_file_start(&remedy, h->conf->path);
+	health_add(h, HEALTH_RUN_FILES, (struct health_about){ 0 },
+	    remedy.data, "the daemon of this host runs (pid %lld), and its "
+	    "files are gone, which were beside %s: nothing can be told of it, "
+	    "nor does its monitor answer there", pid, h->conf->master.pidfile);
+	buf_free(&remedy);
+}
+
+/* No scoreboard is that of a daemon that lives. */
 static void
 judge_absence(struct health *h)
 {
 	long long	pid = health_number(h->state, "daemon_died");
+	long long	lost = health_number(h->state, "files_lost");
+	struct buf	start = { 0 };
 
+	if (lost > 0) {
+		judge_run_files(h, lost);
+		return;
+	}
 	if (pid > 0 && health_has(h, HEALTH_NO_WORKER))
 		return;
-	if (pid > 0)
+	command_file_start(&start, h->conf->path);
+	if (pid > 0) {
+		buf_str(&start, "; outboxctl logs tells why it ended, unless "
+		    "it was killed (kill -9, or dmesg: out of memory)");
 		health_add(h, HEALTH_DAEMON_DIED, (struct health_about){ 0 },
-		    "service outbox-master start; outboxctl logs tells why, "
-		    "unless it was killed (kill -9, or dmesg: out of memory)",
-		    "the daemon of this host has died (pid %lld)", pid);
-	else if (health_number(json_object_get(h->state, "workers"),
-	    "live") > 0)
+		    start.data, "the daemon of this host has died (pid %lld)",
+		    pid);
+	} else if (health_number(json_object_get(h->state, "workers"),
+	    "live") > 0) {
+		buf_str(&start, ", if this host has to send");
 		health_add(h, HEALTH_NO_DAEMON, (struct health_about){ 0 },
-		    "service outbox-master start, if this host has to send",
-		    "no daemon runs on this host");
+		    start.data, "no daemon runs on this host");
+	}
+	buf_free(&start);
 }
 
 void

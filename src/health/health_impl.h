@@ -21,7 +21,7 @@ enum health_id {
 	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
 	HEALTH_CLOCK_BACK,
 	HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
-	HEALTH_DAEMON_DIED, HEALTH_MONITOR, HEALTH_RELOAD_REFUSED,
+	HEALTH_DAEMON_DIED, HEALTH_RUN_FILES, HEALTH_MONITOR, HEALTH_RELOAD_REFUSED,
 	HEALTH_LOG_LOST,
 	HEALTH_STREAM_SETTINGS, HEALTH_OLDEST, HEALTH_BACKLOG_GROWING,
 	HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
@@ -46,7 +46,10 @@ struct health_about {
 extern const struct health_kind health_table[];	/* by health_id */
 extern const char *const health_severities[];	/* by health_severity */
 
-/* Add a problem or advice; the format is of "why", the remedy may be "". */
+/*
+ * Add a problem or advice; the format is of "why", the remedy may be "".  Their
+ * commands get the file of the configuration, see command_file.h.
+ */
 void	health_add(struct health *, enum health_id, struct health_about,
 	    const char *remedy, const char *, ...)
 	    __attribute__((format(printf, 5, 6)));

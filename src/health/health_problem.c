@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "common/command_file.h"
+
 const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_CONFIGURATION] = { "configuration", HEALTH_CRITICAL },
 	[HEALTH_DATABASE] = { "database", HEALTH_CRITICAL },
@@ -39,6 +41,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_SILENT_WORKER] = { "silent_worker", HEALTH_WARNING },
 	[HEALTH_WAITING_WORKER] = { "waiting_worker", HEALTH_WARNING },
 	[HEALTH_DAEMON_DIED] = { "daemon_died", HEALTH_WARNING },
+	[HEALTH_RUN_FILES] = { "run_files", HEALTH_WARNING },
 	[HEALTH_MONITOR] = { "monitor", HEALTH_WARNING },
 	[HEALTH_RELOAD_REFUSED] = { "reload_refused", HEALTH_WARNING },
 	[HEALTH_LOG_LOST] = { "log_lost", HEALTH_WARNING },
@@ -104,24 +107,36 @@ health_has(const struct health *h, enum health_id id)
 	return false;
 }
 
+/* The text with the file in its commands; frees it. */
+static json_t *
+with_file(const struct health *h, json_t *text)
+{
+	struct buf	b = { 0 };
+
+	if (text == NULL)
+		return json_string("(not UTF-8)");
+	command_file_put(&b, json_string_value(text), h->conf->path);
+	json_string_set(text, b.data);
+	buf_free(&b);
+	return text;
+}
+
 void
 health_add(struct health *h, enum health_id id, struct health_about about,
     const char *remedy, const char *fmt, ...)
 {
 	va_list	 ap;
-	json_t	*why;
+	json_t	*why, *cure = with_file(h, json_string(remedy));
 
 	va_start(ap, fmt);
-	why = json_vsprintf(fmt, ap);
+	why = with_file(h, json_vsprintf(fmt, ap));
 	va_end(ap);
-	if (why == NULL)
-		why = json_string("(not UTF-8)");
 	json_array_append_new(h->problems, json_pack(
-	    "{s:s, s:s, s:o, s:o, s:o, s:s, s:o}", "id", health_table[id].id,
+	    "{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", health_table[id].id,
 	    "severity", health_severities[health_table[id].severity],
 	    "since", about.since == NULL ? json_null() : about.since,
 	    "touches", about.touches == NULL ? json_object() : about.touches,
-	    "why", why, "remedy", remedy,
+	    "why", why, "remedy", cure,
 	    "text", json_sprintf("%s%s%s", json_string_value(why),
-	    remedy[0] == '\0' ? "" : ": ", remedy)));
+	    remedy[0] == '\0' ? "" : ": ", json_string_value(cure))));
 }

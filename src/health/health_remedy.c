@@ -11,12 +11,24 @@ struct advice {
 };
 
 #define CREATE_TABLES	"outboxctl setup --no-event, or correct mysql.database"
+#define UPGRADE		"as an administrator, outboxctl schema upgrade " \
+			"--admin root"
+
 
 static const struct advice of_broker[] = {
 	{ "uthorization", "correct the login in the section nats, or the "
 	  "account on the server" },
 	{ "uthentication", "correct the login in the section nats, or the "
 	  "account on the server" },
+	{ "aximum connections", "end connections of other clients, or raise "
+	  "max_connections in the server's configuration, or for the account" },
+	{ "aximum account active connections", "end connections of other "
+	  "clients of the account, or raise its limit" },
+	{ "ermissions Violation", "give the account the rights of "
+	  "outbox-master(8)" },
+	{ "ecure Connection", "set nats.tls, which the server asks for or "
+	  "lacks" },
+	{ "xpired", "renew the credentials, or the certificate" },
 	{ "JetStream does not answer", "turn on JetStream in the server's "
 	  "configuration, or for the account; a full disk may have turned it "
 	  "off: the log of the server tells" },
@@ -58,25 +70,55 @@ static const struct advice of_endpoint[] = {
 };
 
 static const struct advice of_database[] = {
-	{ "ccess denied", "correct mysql.user and its password, or create the "
-	  "account: outboxctl setup" },
+	{ "(1040)", "the server runs: as an administrator, for whom it keeps "
+	  "one, see in SHOW PROCESSLIST who has its connections, and end some "
+	  "(KILL), or SET GLOBAL max_connections, and in my.cnf" },
+	{ "(1203)", "end other connections of this account, or SET GLOBAL "
+	  "max_user_connections" },
+	{ "(1226)", "end other connections of this account, or raise its "
+	  "limit: ALTER USER ... WITH MAX_USER_CONNECTIONS 0" },
+	{ "(1129)", "as an administrator, FLUSH HOSTS, or with MySQL TRUNCATE "
+	  "performance_schema.host_cache; its error log tells why logins of "
+	  "this host failed" },
+	{ "(1130)", "create the account for this host: outboxctl setup "
+	  "--no-event, there with --account-host" },
+	{ "(1820)", "give the account a password that does not expire: ALTER "
+	  "USER ... PASSWORD EXPIRE NEVER" },
+	{ "(1862)", "give the account a password that does not expire: ALTER "
+	  "USER ... PASSWORD EXPIRE NEVER" },
+	{ "(3118)", "unlock the account: ALTER USER ... ACCOUNT UNLOCK" },
+	{ "(4151)", "unlock the account: ALTER USER ... ACCOUNT UNLOCK" },
+	{ "(1044)", "correct mysql.database, or grant it: outboxctl setup "
+	  "--no-event" },
+	{ "no answer within", "the server runs, and is slow or waits: as an "
+	  "administrator, SHOW FULL PROCESSLIST shows what it does; end what "
+	  "holds it up (KILL)" },
+	{ "ccess denied", "correct mysql.user and its password; outboxctl "
+	  "setup --no-event --new-password creates the account, or gives it "
+	  "the password of the configuration" },
 	{ "nknown database", "correct mysql.database, or create it: outboxctl "
-	  "setup" },
+	  "setup --no-event" },
 	{ "doesn't exist", CREATE_TABLES },
 	{ "missing or not granted: outboxctl setup", CREATE_TABLES },
-	{ "nknown column", "outboxctl schema check names the column and its "
-	  "ALTER TABLE" },
-	{ "(1176)", "outboxctl schema check names the index and its ALTER "
-	  "TABLE" },
+	{ "missing or not granted: run outboxctl schema", UPGRADE " adds it; "
+	  "if it is there, outboxctl setup --no-event grants it" },
+	{ "needs a whole number", UPGRADE " changes it, or tells how" },
+	{ "nknown column", UPGRADE " adds it" },
+	{ "(1176)", UPGRADE " adds the index" },
 	{ "nknown system variable", "does a proxy stand before the server? "
 	  "Connect to the server itself, or let it pass this variable" },
-	{ "(1305)", "outboxctl schema install creates procedures" },
-	{ "denied", "outboxctl doctor prints the GRANT that is missing" },
+	{ "(1305)", "as an administrator, outboxctl schema install --admin "
+	  "root creates procedures" },
+	{ "denied", "outboxctl setup --no-event grants what is missing" },
 	{ "read only", "correct mysql.hosts, or make a server the primary" },
 	{ "read-only", "correct mysql.hosts, or make a server the primary" },
 	{ "TLS", "correct mysql.tls, or the server's certificate" },
 	{ "SSL", "correct mysql.tls, or the server's certificate" },
 };
+
+/* Of what nobody has foreseen. */
+#define UNKNOWN		"the error log of the database server tells more; " \
+			"outboxctl schema check compares the tables"
 
 static const char *
 find_advice(const struct advice *all, size_t n, const char *error)
@@ -175,7 +217,7 @@ health_database_remedy(const struct conf *conf, const char *error,
 		return;
 	}
 	if (strstr(error, "onnect") == NULL && strstr(error, "gone") == NULL) {
-		buf_str(b, "outboxctl doctor");
+		buf_str(b, UNKNOWN);
 		return;
 	}
 	buf_str(b, "start the database server at ");

@@ -2,6 +2,8 @@
 #ifndef OUTBOX_DAEMON_H
 #define OUTBOX_DAEMON_H
 
+#include <sys/types.h>
+
 #include "conf/conf.h"
 #include "util/err.h"
 
@@ -50,6 +52,19 @@ int	daemon_lock(const char *pidfile, struct err *);
 /* Write our pid, once detached; remove the file at the end. */
 int	daemon_write_pid(struct err *);
 void	daemon_unlock(void);
+
+/*
+ * The configuration file that a master was started with, from its title, which
+ * has options behind it.  The caller frees both.  NULL: it is no master.
+ */
+char	*daemon_file_of(pid_t, char **options);
+
+/*
+ * The master of this host, in our pid namespace, whose configuration has this
+ * pid file.  For the case that its files are gone: reads all of /proc.  0: none
+ * is known.
+ */
+pid_t	daemon_find(const char *pidfile);
 
 /*
  * The path of outboxctl: beside this program, as in a build directory, or

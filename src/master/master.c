@@ -147,8 +147,10 @@ set_title(const struct master *m)
 	if (o->workers != 0)
 		snprintf(workers, sizeof(workers), " --workers %lld",
 		    (long long)o->workers);
-	setproctitle("-outbox-master: master [%s]%s%s", m->a->conf_path,
-	    workers, o->no_leasing ? " --no-leasing" : "");
+	setproctitle("-outbox-master: master [%s]%s%s%s%s", m->a->conf_path,
+	    workers, o->no_leasing ? " --no-leasing" : "",
+	    o->pidfile == NULL ? "" : " --pidfile ",
+	    o->pidfile == NULL ? "" : o->pidfile);
 }
 
 /* For who looks for the log when we have ended. */

@@ -103,6 +103,17 @@ error_text(const char *text, unsigned code)
 	return e;
 }
 
+/*
+ * Have we hung up ourselves?  The library says the same when the server does.
+ * A connect has its own time-out.
+ */
+static bool
+has_timed_out(const struct db *db, unsigned code)
+{
+	return code == CR_SERVER_LOST && db->asked_at != 0 &&
+	    clock_ms() - db->asked_at >= db->wait_ms / 1000 * 1000;
+}
+
 int
 db_fail(struct db *db, const char *what, struct err *e)
 {
@@ -111,8 +122,12 @@ db_fail(struct db *db, const char *what, struct err *e)
 	db->fault = classify(code);
 	db->code = code;
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
-	err_set(e, "%s: %s (%u)", what,
-	    error_text(mysql_error(db->mysql), code).text, code);
+	if (has_timed_out(db, code))
+		err_set(e, "%s: no answer within %lld s (%u)", what,
+		    (long long)db->wait_ms / 1000, code);
+	else
+		err_set(e, "%s: %s (%u)", what,
+		    error_text(mysql_error(db->mysql), code).text, code);
 	/* It let us in: the first host would be this one for ever. */
 	if (db->fault == DB_READONLY)
 		db->next_host = db->host + 1;
@@ -243,6 +258,7 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
     struct err *e)
 {
 	fault_instead(what, &sql, &len);
+	db->asked_at = clock_ms();
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)
 		return db_fail(db, what, e);

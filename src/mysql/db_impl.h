@@ -12,6 +12,7 @@ struct db {
 	int64_t			 wait_ms;
 	size_t			 host;		/* the last one tried */
 	size_t			 next_host;
+	int64_t			 asked_at;	/* the last statement was sent */
 	char			 peer[300];
 	enum db_fault		 fault;
 	unsigned		 code;		/* error number of the fault */

@@ -290,6 +290,7 @@ db_open(struct db *db, struct err *e)
 	enum conf_tls		 tls;
 
 	db_close(db);
+	db->asked_at = 0;
 	db->fault = DB_FINE;
 	if (socket == NULL) {
 		db->host = db->next_host++ % hosts->n;

@@ -212,6 +212,15 @@ like "$(ctl --json setup --yes --no-event --follow-binlog; step binlog)" \
     'may follow it.*; wake.binlog is false: remove that, then outboxctl reload' \
     'where the file forbids it, setup does not say that the daemon will'
 mv "$DIR/auto" "$CONF"
+if ! is_short; then
+	"$SANDBOX" start "$KIND" "$DIR/plain" skip-log-bin > /dev/null
+	sed "s|socket: .*|socket: $(. "$DIR/plain/env" && echo "$SOCKET")|" \
+	    "$CONF" > "$DIR/plain.yml"
+	ctl -c "$DIR/plain.yml" --json setup --yes --no-event --follow-binlog
+	is "$(step binlog)" 'the server writes none, so the workers poll; log_bin in its configuration, and its restart, change that' \
+	    'a server without a binlog: setup does not promise one'
+	"$SANDBOX" stop "$DIR/plain" > /dev/null
+fi
 
 # An account whose password nobody told
 mv "$DIR/relay.password" "$DIR/kept"
@@ -220,8 +229,25 @@ fails 1 "relay'@'localhost' exists, but .*relay.password does not: write" \
 [ ! -e "$DIR/relay.password" ]
 ok $? 'and no other password is written'
 keep_secret "$DIR/relay.password" wrong
-fails 1 "cannot be used with .*Access denied" 'a wrong password' setup --yes
-mv "$DIR/kept" "$DIR/relay.password"
+fails 1 "cannot be used with .*Access denied.*: outboxctl setup --new-password" \
+    'a wrong password' setup --yes
+# As after a purge of the package: both files are gone, and the accounts there.
+rm "$DIR/relay.password" "$DIR/operator.password"
+exits 78 'status without the password' status
+like "$OUT" 'remedy: outboxctl setup --no-event, with --new-password if' \
+    'status names what writes it'
+fails 1 'exists, but .*relay.password does not: .*or outboxctl setup --new-password makes' \
+    'and so does setup' setup --no-event --yes
+exits 0 'setup --new-password makes new ones' \
+    setup --no-event --new-password --yes
+like "$OUT" "account +'relay'@'localhost' has a new password" 'and says so'
+matches "ALTER USER 'relay'@'localhost' IDENTIFIED" \
+    '--new-password, for an administrator elsewhere' \
+    setup --new-password --dry-run
+exits 1 'the daemon may log in: only it is missing' status
+exits 0 'and an operator' partitions pause --all --yes
+ctl partitions resume --all --yes
+rm "$DIR/kept"
 
 # Accounts of other hosts: TLS where it is used, else advice
 tls=$(sql "SELECT @@version LIKE '%MariaDB%'")

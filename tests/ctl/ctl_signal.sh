@@ -78,7 +78,7 @@ hold_worker
 answers reload
 within 10 'reload: accepted' has_line "$DIR/said" '^accepted: generation 5'
 kill -KILL "$MASTER"
-ends 3 1 "pid $MASTER has ended before all workers were new: see outboxctl logs" \
+ends 3 1 "pid $MASTER has ended before all workers were new: see outboxctl .*logs" \
     'reload of a daemon that is killed'
 kill -CONT "$VICTIM"
 wait "$MASTER" 2>/dev/null
@@ -90,7 +90,7 @@ kill -STOP "$MASTER"
 answers reload
 pause 300
 kill -KILL "$MASTER"
-ends 3 1 "pid $MASTER has ended without an answer: see outboxctl logs" \
+ends 3 1 "pid $MASTER has ended without an answer: see outboxctl .*logs" \
     'reload of a daemon that is killed before it answers'
 wait "$MASTER" 2>/dev/null
 

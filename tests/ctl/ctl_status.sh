@@ -133,7 +133,7 @@ needs '^key k is halted behind dead letter 8; 1 more' 'two halted keys'
 sql "UPDATE outbox_blocked_keys SET head_sequence = 8 WHERE first_sequence = 3"
 needs '^new dead letters: 1: ' 'a dead letter beside keys halted days ago'
 sql "DELETE FROM outbox_blocked_keys WHERE first_sequence = 2"
-needs '^a key that is not known is halted behind dead letter 8: .* keys blocked$' \
+needs '^a key that is not known is halted behind dead letter 8: .* dead purge 8 --release gives it up' \
     'a halted key without a name'
 sql 'DELETE FROM outbox_dead_letters WHERE global_sequence = 9'
 sql 'DELETE FROM outbox_blocked_keys'
@@ -152,7 +152,7 @@ for command in status doctor; do
 	is "$RC $(grep -c 'no daemon can start' <<< "$OUT")" '78 0' \
 	    "$command without a secret: does not say that the file is in error"
 done
-matches 'remedy: outboxctl setup, or correct mysql.password_file' \
+matches 'remedy: outboxctl setup --no-event, .* or correct mysql.password_file' \
     'a remedy for a missing secret' -c "$DIR/secret.yml" status
 echo "$OUTBOX_PW" > "$DIR/no-password"
 chmod 644 "$DIR/no-password"

@@ -1,7 +1,8 @@
 # ctl.sh - helpers for tests of outboxctl; includes lib.sh
 #
 # ctl [-c FILE] ...: run outboxctl, with $CONF unless the arguments begin with
-# -c; sets OUT, ERR and RC.  field FILTER: jq's result for OUT.
+# -c; sets OUT, ERR and RC.  In the commands that it names the file is left out:
+# run_health.sh runs them as they are.  field FILTER: jq's result for OUT.
 
 # shellcheck shell=bash disable=SC2034
 
@@ -14,6 +15,9 @@ ctl() {
 	OUT=$("$OUTBOXCTL" "${file[@]}" "$@" 2> "$DIR/ctl.err" < /dev/null)
 	RC=$?
 	ERR=$(cat "$DIR/ctl.err")
+	[ "${1:-}" != -c ] || file=(-c "${2:-}")
+	OUT=${OUT//"outboxctl ${file[*]} "/outboxctl }
+	ERR=${ERR//"outboxctl ${file[*]} "/outboxctl }
 }
 
 field() { jq -rc "$1" <<< "$OUT"; }

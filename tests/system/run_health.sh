@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The table of faults: status, doctor and the monitor tell each within ten
-# seconds, with one id, text and exit status, and it goes within ten seconds of
-# its cause
+# The table of faults: each is made for real; status, doctor and the monitor tell
+# it within ten seconds, with one id, text and exit status; its remedy is run as
+# status prints it, and it goes within ten seconds
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
 
 start_servers
@@ -51,21 +51,34 @@ monitor_is_rid_of() {
 	    ! get http://localhost/metrics |
 	    grep -q "^outbox_problem{id=\"$1\",.*} 1\$"
 }
-has_monitor=yes		# empty: no daemon runs
+has_monitor=yes		# empty: it does not run, or cannot know
+TABLE=
+
+# since ID WHAT: a cell of the table that this test prints, the seconds so far
+since() {
+	local NOW_MS
+	set_now
+	TABLE+="$1 $2 $(((NOW_MS - BEGAN) / 1000)).$(((NOW_MS - BEGAN) / 100 % 10))"$'\n'
+}
 
 # told ID TEXT [STATUS]: the fault is a problem of status, of doctor and of the
 # monitor, there as SEEN, if its file is in error
 told() {
-	local text
+	local text NOW_MS
+	set_now
+	BEGAN=$NOW_MS
 	within 10 "$1: status tells it" has_problem "$1"
+	since "$1" status
 	[ -z "$has_monitor" ] ||
 	    within 10 "$1: the monitor tells it" monitor_tells "${SEEN:-$1}"
+	[ -z "$has_monitor" ] || since "$1" readyz
 	ctl --json status
 	is "$RC" "${3:-1}" "$1: the exit status of status"
 	text=$(field ".problems[] | select(.id == \"$1\") | .text" | head -1)
 	like "$text" "$2" "$1: its reason and remedy"
 	ctl --json doctor
 	is "$RC" "${3:-1}" "$1: the exit status of doctor"
+	since "$1" doctor
 	is "$(field ".[] | select(.check == \"$1\") | .text" | tail -1 |
 	    timeless)" "$(timeless <<< "$text")" "$1: doctor tells the same"
 	ctl status
@@ -74,10 +87,61 @@ told() {
 }
 # over ID: and it goes
 over() {
+	local NOW_MS
+	[ -n "${CURED:-}" ] || { set_now; BEGAN=$NOW_MS; }
+	CURED=
 	within 10 "$1: it goes with its cause" is_rid_of "$1"
 	[ -z "$has_monitor" ] || within 10 "$1: the monitor tells it no more" \
 	    monitor_is_rid_of "${SEEN:-$1}"
+	since "$1" over
 }
+
+# A remedy is run as it is printed: by a shell that finds our programs and has
+# the daemon's environment, and by an administrator of the database.
+shell() {
+	PATH=$(cd "${OUTBOXCTL%/*}" && pwd):$PATH bash -c "$1" \
+	    > "$DIR/cure.out" 2>&1 < /dev/null
+}
+remedies() { "$OUTBOXCTL" -c "$CONF" --json status |
+    jq -r ".problems[], .advice[] | select(.id == \"$1\") | .remedy"; }
+# printed ID COMMAND [AGAIN]: the remedy has it, or with AGAIN that of before; the
+# file stands where COMMAND has FILE
+printed() {
+	local NOW_MS
+	COMMAND=${2//FILE/"$CONF"}
+	[ -n "${3:-}" ] || REMEDY=$(remedies "$1")
+	set_now
+	BEGAN=$NOW_MS CURED=yes
+	[[ "$REMEDY" = *"$COMMAND"* ]]
+	ok $? "$1: the remedy is: $2" || say "$REMEDY"
+}
+# cure ID COMMAND [AGAIN]: run it; who runs it is not asked whether that is meant
+cure() {
+	printed "$@"
+	case $COMMAND in
+	kill* | *' reload' | *' stream add') ;;
+	outboxctl*) COMMAND="$COMMAND --yes" ;;
+	esac
+	shell "$COMMAND"
+	ok $? "$1: the remedy works: $2" || sed 's/^/# /' "$DIR/cure.out"
+}
+# cure_sql ID SQL: an administrator runs it
+cure_sql() {
+	printed "$1" "$2"
+	client "$DIR/db" -N app -e "$COMMAND" > "$DIR/cure.out" 2>&1
+	ok $? "$1: the remedy works: $2" || sed 's/^/# /' "$DIR/cure.out"
+}
+# cure_start ID: the daemon is started as the remedy says
+cure_start() {
+	printed "$1" 'outbox-master -c FILE'
+	check "$1: only the program is another" \
+	    [ "$COMMAND" = "outbox-master -c $CONF" ]
+	start_fleet
+}
+
+# advised ID: the same for advice, which is no problem
+is_advised() { [ -n "$(remedies "$1")" ]; }
+is_advised_no_more() { [ -z "$(remedies "$1")" ]; }
 
 # is_fine NAME [ADVICE]: a fleet as it comes, with a stream as others make it,
 # is healthy to all that tell it, and what could be better is advice
@@ -167,7 +231,7 @@ wait "$PRODUCER"
 worker=$(sql 'SELECT MIN(pid) FROM outbox_workers')
 kill -STOP "$worker"
 told silent_worker "pid $worker, stopped by a signal, is silent for [0-9].*: kill -CONT $worker$"
-kill -CONT "$worker"
+cure silent_worker "kill -CONT $worker"
 over silent_worker
 
 sed 's/lease_ttl/lease_tttl/' "$DIR/ctl.yml" > "$DIR/daemon.yml"
@@ -177,7 +241,7 @@ ready_critical() { get 'http://localhost/readyz?severity=critical' \
     -o /dev/null -w '%{http_code}'; }
 is "$(ready_critical)" 200 'reload_refused: nothing critical, messages flow'
 cp "$DIR/ctl.yml" "$DIR/daemon.yml"
-kill -HUP "$MASTER"
+cure reload_refused 'outboxctl -c FILE reload'
 SEEN=wrong_file over reload_refused
 
 if ! is_short; then
@@ -187,7 +251,7 @@ if ! is_short; then
 	kill -HUP "$MASTER"
 	told monitor 'the monitor: monitor.token_file: .*: correct the file, then outboxctl reload$'
 	cp "$DIR/ctl.yml" "$DIR/daemon.yml"
-	kill -HUP "$MASTER"
+	cure monitor 'outboxctl -c FILE reload'
 	over monitor
 	within 20 'healthy after the reload' is_healthy
 fi
@@ -204,6 +268,7 @@ if ! is_short; then
 	kill -USR1 "$MASTER"
 	told log_lost 'lines of the log.*lost'
 	rmdir "$DIR/logs/log"
+	CONF=$DAEMON cure log_lost 'outboxctl -c FILE reload'
 	over log_lost
 	check 'the log says so' has_line "$DIR/logs/log" 'the log is open again'
 	cp "$DIR/ctl.yml" "$DIR/daemon.yml"
@@ -236,18 +301,26 @@ if ! is_short; then
 	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'other.>' \
 	    --dup-window 600
 	told stream_unfit 'stream EVENTS has no subject that matches nats.subject'
+	js_api STREAM.DELETE.EVENTS '' > "$DIR/js.out"
+	within 10 'stream_unfit: another remedy if there is none' \
+	    is_remedied 'outboxctl stream add'
 	enqueue_keys wait 3 paid
 	within 20 'the workers are paused' has_state paused
 	within 10 'stream_unfit: it is the only problem' is_only stream_unfit
-	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
-	    --dup-window 600
+	cure stream_unfit 'outboxctl -c FILE stream add'
 	over stream_unfit
+	within 10 'stream_unfit: what the stream has lost is told' \
+	    has_problem stream_alarm
+	told stream_alarm 'stream EVENTS .*: outboxctl stream republish'
+	cure stream_alarm 'outboxctl -c FILE stream forget'
+	over stream_alarm
+	window 600
 fi
 wait_for 20 is_drained
 
 ctl -c "$OP" partitions pause p03
 told paused_partitions 'paused partitions: 1 \(p03\): .*outboxctl partitions resume'
-ctl -c "$OP" partitions resume p03
+cure paused_partitions 'outboxctl -c FILE partitions resume --all'
 over paused_partitions
 
 # The backlog: its growth is shown at once, and a problem after minutes.
@@ -265,7 +338,7 @@ if ! is_short; then
 	ctl --json doctor
 	is "$RC" 1 'backlog_growing: the exit status of doctor'
 	like "$(field '.[] | select(.check == "backlog_growing") | .text')" \
-	    'has grown for 3 min.* since 2.*Z: .* rows wait, and about [0-9]+ more each second: outboxctl status' \
+	    'has grown for 3 min.* since 2.*Z: .* rows wait, and about [0-9]+ more each second: correct the other problems first' \
 	    'backlog_growing: doctor tells it'
 	kill -TERM "$PRODUCER"
 	wait "$PRODUCER"
@@ -280,7 +353,7 @@ told dead_letters 'new dead letters: 1: outboxctl dead show 1 .*enqueue it anew 
 sql "UPDATE outbox_dead_letters SET reason = 'attempts'"
 within 10 'dead_letters: another remedy if the message is not wrong' \
     is_remedied 'outboxctl dead retry 1 sends it again'
-sql 'DELETE FROM outbox_dead_letters'
+cure dead_letters 'outboxctl -c FILE dead purge 1'
 over dead_letters
 
 # It waits for another try, and no problem says why.
@@ -298,8 +371,69 @@ over oldest
 
 sql "REVOKE DELETE ON outbox_workers FROM 'outbox'@'localhost'"
 told rights "may not DELETE.*GRANT DELETE ON .app...outbox_workers. TO"
-sql "GRANT DELETE ON outbox_workers TO 'outbox'@'localhost'"
+cure_sql rights "$(remedies rights)"
 over rights
+
+# What the daemon cannot do without, and what it can.
+sql 'ALTER TABLE outbox DROP COLUMN claim_token'
+told database 'column outbox.claim_token is missing.*: as an administrator, outboxctl schema upgrade --admin root adds it' 3
+cure database 'outboxctl -c FILE schema upgrade --admin root'
+over database
+if ! is_short; then
+	sql 'ALTER TABLE outbox DROP KEY outbox_claim'
+	within 10 'missing_index: status tells it' is_advised missing_index
+	cure missing_index 'outboxctl -c FILE schema upgrade --admin root'
+	CURED=
+	within 10 'missing_index: it goes' is_advised_no_more missing_index
+	sql 'SET GLOBAL wait_timeout = 30'
+	within 10 'wait_timeout: status tells it' is_advised wait_timeout
+	cure_sql wait_timeout 'SET GLOBAL wait_timeout = 28800'
+	CURED=
+	within 10 'wait_timeout: it goes' is_advised_no_more wait_timeout
+	sql "START TRANSACTION; $(event_row stray 1 "'!stray'") COMMIT"
+	told stray_labels 'rows wait under the label !stray, which no worker can lease'
+	cure_sql stray_labels "$(remedies stray_labels | sed 's/.*key: //')"
+	over stray_labels
+fi
+within 20 'healthy with all columns' is_healthy
+
+# The server runs, and refuses: the monitor has its connection.
+if ! is_short && [ "$KIND" = mariadb ]; then
+	has_monitor=
+	sql 'SET GLOBAL max_connections = 10'
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		until [ -e "$DIR/enough" ] || mariadb --no-defaults \
+		    -uoutbox_producer -p"$PRODUCER_PW" -S "$SOCKET" \
+		    -e 'SELECT SLEEP(60)'; do
+			nap 0.1
+		done > /dev/null 2>&1 &
+		sleepers+=($!)
+	done
+	told database 'Too many connections.*: the server runs: as an administrator, for whom it keeps one' 3
+	ctl messages list
+	like "$ERR" '\(1040\): outboxctl status has the remedy' \
+	    'other commands do not say that no server runs'
+	touch "$DIR/enough"
+	cure_sql database 'SHOW PROCESSLIST'
+	sql "$(awk '$2 == "outbox_producer" { print "KILL " $1 ";" }' \
+	    "$DIR/cure.out")"
+	over database
+	sql 'SET GLOBAL max_connections = 151'
+	wait "${sleepers[@]}"
+	has_monitor=yes
+	within 20 'healthy with enough connections' is_healthy
+fi
+
+# The account has another password.
+if ! is_short; then
+	has_monitor=
+	sql "ALTER USER 'outbox'@'localhost' IDENTIFIED BY 'another'"
+	told database 'Access denied.*: correct mysql.user and its password' 3
+	cure database 'outboxctl -c FILE setup --no-event --new-password'
+	over database
+	has_monitor=yes
+	within 20 'healthy with its password' is_healthy
+fi
 
 # While the monitor's outboxctl is connected: it sees that a table has gone.
 is_ready_told() { get http://localhost/readyz > "$DIR/ready"
@@ -315,7 +449,8 @@ done
 check 'a table that goes: the monitor calls nothing critical' \
     has_line "$DIR/ready" missing_table
 told missing_table 'table outbox_blocked_keys is missing.*: outboxctl setup --no-event creates it'
-sql 'RENAME TABLE away TO outbox_blocked_keys'
+cure missing_table 'outboxctl -c FILE setup --no-event'
+cure missing_table 'outboxctl -c FILE reload' again
 over missing_table
 
 "$SANDBOX" stop "$DIR/db" > /dev/null
@@ -398,20 +533,32 @@ fails 78 'broken.yml: line 2: ' 'a file that is no YAML names no daemon' \
 has_monitor=
 kill -KILL "$MASTER"
 within 5 'after a kill -9 of the master no worker is alive' has_problem no_worker
-told no_worker "the daemon of this host has died \\(pid $MASTER\\): service outbox-master start"
-CONF=$DIR/daemon.yml
-start_fleet
-CONF=$DIR/ctl.yml
+told no_worker "the daemon of this host has died \\(pid $MASTER\\): outbox-master -c $CONF; outboxctl logs"
+cure_start no_worker
 has_monitor=yes
 over no_worker
+
+# The run directory was emptied: the daemon runs, and nobody sees it.
+has_monitor=
+rm -f "$DIR"/run/*
+told run_files "the daemon of this host runs \\(pid $MASTER\\), and its files are gone, .*: kill $MASTER, and when it has ended, outbox-master -c $CONF"
+printed run_files "kill $MASTER, and when it has ended, outbox-master -c FILE"
+kill "$MASTER"
+wait "$MASTER"
+start_fleet
+has_monitor=yes
+over run_files
 has_monitor=
 ctl -c "$DIR/edited.yml" logs
 like "$RC: $ERR" '^0: .*lease_tttl' 'a file in error: logs tells it, and works'
 ctl -c "$DIR/edited.yml" stop
 like "$RC: $ERR" '^0: .*lease_tttl' 'a file in error: stop tells it, and works'
 wait "$MASTER"
-told no_worker 'no worker is alive: service outbox-master start'
+told no_worker 'no worker is alive: outbox-master -c .*; if nobody has stopped it'
 ctl --json status
 is "$(field '[.problems[].id] | join(" ")')" no_worker \
     'a daemon that was stopped did not die'
+say 'problem: seconds until status, readyz, doctor name it; from the remedy until it is over'
+awk 'NF == 3 { if (!($1 in row)) order[++n] = $1; row[$1] = row[$1] " " $2 " " $3 }
+    END { for (i = 1; i <= n; i++) print "# " order[i] ":" row[order[i]] }' <<< "$TABLE"
 done_testing

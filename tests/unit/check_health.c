@@ -17,6 +17,7 @@ static void
 begin(void)
 {
 	static char	stream[] = "EVENTS", socket[] = "/run/db.sock";
+	static char	pidfile[] = "/run/x.pid";
 	static char	a[] = "nats://a:1", b[] = "nats://b:2";
 	static char	*servers[] = { a, b };
 	static char	hooks[] = "hooks", endpoint[] = "http://hooks.example";
@@ -29,6 +30,7 @@ begin(void)
 	conf.nats.stream = stream;
 	conf.nats.servers = (struct conf_list){ servers, 2 };
 	conf.mysql.socket = socket;
+	conf.master.pidfile = pidfile;
 }
 
 static json_t *
@@ -83,14 +85,36 @@ static const struct {
 	  "Can't connect: start the database server at /run/db.sock, or correct "
 	  "mysql.socket" },
 	{ "{\"database\": {\"error\": \"Access denied\"}}", "database ", 3,
-	  "correct mysql.user and its password" },
+	  "correct mysql.user and its password; outboxctl setup --no-event "
+	  "--new-password" },
 	{ "{\"database\": {\"error\": \"mysql db1: the server is read-only: not "
 	  "a primary\"}}", "database ", 3, "the database takes no changes, so "
 	  "the daemon cannot use it" },
 	{ "{\"database\": {\"error\": \"outbox: SELECT command denied (1142)"
 	  "\"}}", "database ", 3, "a table of the database cannot be read" },
 	{ "{\"database\": {\"error\": \"odd\"}}", "database ", 3,
-	  "odd: outboxctl doctor" },
+	  "odd: the error log of the database server tells more" },
+	/* A server that refuses, or waits, need not be started. */
+	{ "{\"database\": {\"error\": \"connect: Too many connections "
+	  "(1040)\"}}", "database ", 3, "(1040): the server runs: as an "
+	  "administrator, for whom it keeps one, see in SHOW PROCESSLIST" },
+	{ "{\"database\": {\"error\": \"connect: User x already has more "
+	  "than 'max_user_connections' active connections (1203)\"}}",
+	  "database ", 3, "end other connections of this account" },
+	{ "{\"database\": {\"error\": \"connect: Host 'x' is blocked because "
+	  "of many connection errors (1129)\"}}", "database ", 3,
+	  "FLUSH HOSTS" },
+	{ "{\"database\": {\"error\": \"connect: Host 'x' is not allowed to "
+	  "connect to this MariaDB server (1130)\"}}", "database ", 3,
+	  "create the account for this host" },
+	{ "{\"database\": {\"error\": \"workers: no answer within 5 s "
+	  "(2013)\"}}", "database ", 3, "the server runs, and is slow" },
+	{ "{\"database\": {\"error\": \"schema: column outbox.claim_token is "
+	  "missing or not granted: run outboxctl schema check\"}}",
+	  "database ", 3, "as an administrator, outboxctl schema upgrade "
+	  "--admin root adds it" },
+	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": \"nats: "
+	  "maximum connections exceeded\"}}", "broker ", 1, "raise max_connections" },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": "
 	  "\"Authorization Violation\"}}", "broker ", 1,
 	  "correct the login in the section nats" },
@@ -149,6 +173,10 @@ static const struct {
 	  "[{\"reason\": \"halted\", \"keys\": 1, \"new\": 1, \"key\": "
 	  "\"order-7\", \"head\": 9, \"purged\": true}]}", "halted_keys ", 1,
 	  "keys release order-7" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": "
+	  "[{\"reason\": \"halted\", \"keys\": 1, \"key\": "
+	  "\"-o 'x\", \"head\": 9, \"purged\": true}]}", "halted_keys ", 1,
+	  ": outboxctl keys release -- '-o '\\''x'" },
 	{ "{" ALIVE "\"oldest\": {\"sequence\": 5, \"age_ms\": 90000, "
 	  "\"paused\": true}, \"this_host\": {}, \"partitions\": {\"paused\": "
 	  "1, \"paused_names\": \"p01\"}}", "paused_partitions ", 1, NULL },
@@ -237,7 +265,7 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"server\": {\"wait_timeout\": 5}}",
 	  "wait_timeout ", 0, "idle for 5 s (wait_timeout)" },
 	{ "{" ALIVE "\"this_host\": {}, \"backlog\": null}", "missing_index ", 0,
-	  "outboxctl schema check names the index" },
+	  "outboxctl schema upgrade --admin root adds it" },
 	{ "{\"database\": {\"error\": \"odd\"}, \"backlog\": null}",
 	  "database ", 3, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"server\": {\"wait_timeout\": 600}}",
@@ -322,10 +350,13 @@ static const struct {
 	  "kill -CONT 7" },
 	{ WORKER("\"silent_ms\": 6000"), "", 0, NULL },
 	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),
-	  "waiting_worker ", 1, "no database: refused: outboxctl doctor" },
-	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": \"no right\", "
-	  "\"state_ms\": 10000}"), "waiting_worker ", 1, "no right: outboxctl "
-	  "doctor tells what it lacks; it tries again within a minute" },
+	  "waiting_worker ", 1, "no database: refused: the error log" },
+	{ HERE("\"listener\": {\"state\": \"refused\", \"why\": \"binlog: no "
+	  "right\", \"state_ms\": 10000}"), "waiting_worker ", 1, "no right: "
+	  "outboxctl setup --no-event --follow-binlog grants what it lacks" },
+	{ HERE("\"janitor\": {\"state\": \"refused\", \"why\": \"DELETE "
+	  "command denied\", \"state_ms\": 10000}"), "waiting_worker ", 1,
+	  "denied: outboxctl setup --no-event grants" },
 	{ HERE("\"workers\": [{\"id\": \"a\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}, {\"id\": \"b\", \"state\": \"paused\", "
 	  "\"why\": \"full\"}]"), "publishing_paused ", 1, "paused: full" },
@@ -337,8 +368,15 @@ static const struct {
 	{ "{\"workers\": {\"live\": 2}, \"this_host\": null}", "no_daemon ", 0,
 	  "no daemon runs on this host" },
 	{ "{" ALIVE "\"daemon_died\": 77}", "daemon_died ", 1, "pid 77" },
+	{ "{" ALIVE "\"files_lost\": 77}", "run_files ", 1, "runs (pid 77), and "
+	  "its files are gone, which were beside /run/x.pid: nothing can be "
+	  "told of it, nor does its monitor answer there: kill 77, and when "
+	  "it has ended, service outbox-master start" },
 	{ HERE("\"reload\": {\"accepted\": false, \"why\": \"line 3\"}"),
 	  "reload_refused ", 1, "line 3" },
+	{ HERE("\"pid\": 7, \"reload\": {\"accepted\": false, \"why\": "
+	  "\"line 2: mysql.password_env: PW: not set\"}"), "reload_refused ", 1,
+	  "start it again: kill 7, then service outbox-master start" },
 	{ "{\"configuration\": {\"error\": \"f: line 3\"}, \"this_host\": "
 	  "{\"reload\": {\"accepted\": false, \"why\": \"line 3\"}}}",
 	  "configuration ", 78, "in error, and the daemon of this host goes on "
@@ -354,7 +392,7 @@ static const struct {
 	{ "{\"configuration\": {\"error\": \"pw: denied\", \"secret\": true}, "
 	  "\"this_host\": {\"reload\": {\"accepted\": false}}}",
 	  "configuration reload_refused ", 78, "cannot read a secret, so the "
-	  "state of the fleet is not known: pw: denied: run outboxctl as" },
+	  "state of the fleet is not known: pw: denied: run this command as" },
 	{ HERE("\"reload\": {\"accepted\": true}"), "", 0, NULL },
 	{ HERE("\"refused\": [{\"subject\": \"e.x\", \"type\": \"x\", "
 	  "\"why\": \"no stream takes it\"}]"), "refused_subject ", 1,
@@ -449,6 +487,43 @@ each_has_a_remedy(const json_t *problems)
 		    "remedy")) != '\0', "no remedy: %s", json_string_value(
 		    json_object_get(p, "text")));
 }
+
+/* Does it name a command of ours that has no file? */
+static bool
+lacks_file(const char *text)
+{
+	const char	*at = text;
+
+	while ((at = strstr(at, "outboxctl ")) != NULL) {
+		at += strlen("outboxctl ");
+		if (strncmp(at, "-c '/tmp/my file' ", 18) != 0)
+			return true;
+	}
+	return strstr(text, "service outbox-master") != NULL ||
+	    strstr(text, "outbox-master -t") != NULL;
+}
+
+/* All commands are those of the file in use, and no remedy leads to itself. */
+START_TEST(remedy_names_the_file)
+{
+	static char	 path[] = "/tmp/my file";
+	json_t		*problems, *p;
+	const char	*remedy, *id;
+	size_t		 i;
+
+	conf.path = path;
+	problems = judge(states[_i].state);
+	json_array_foreach(problems, i, p) {
+		remedy = json_string_value(json_object_get(p, "remedy"));
+		id = json_string_value(json_object_get(p, "id"));
+		ck_assert_msg(!lacks_file(remedy), "%s: %s", id, remedy);
+		ck_assert_msg(strstr(remedy, "' doctor") == NULL &&
+		    strstr(remedy, "' status") == NULL, "%s: %s", id, remedy);
+	}
+	json_decref(problems);
+	conf.path = NULL;
+}
+END_TEST
 
 /* The remedy of log_lost is by where the log goes. */
 START_TEST(lost_lines_have_the_remedy_of_their_target)
@@ -553,6 +628,7 @@ main(void)
 	health_kinds(&n);
 	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_loop_test(tc, state_has_its_problems, 0, NROWS(states));
+	tcase_add_loop_test(tc, remedy_names_the_file, 0, NROWS(states));
 	tcase_add_loop_test(tc, lost_lines_have_the_remedy_of_their_target, 0,
 	    3);
 	tcase_add_test(tc, reason_is_told_once);

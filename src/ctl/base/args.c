@@ -102,6 +102,8 @@ static const struct option_row {
 	  .help = "let the account follow the binlog, and read all in it" },
 	{ "clear-password", NULL, FLAG, AT(clear_password),
 	  .help = "send passwords in clear where no hash is taken" },
+	{ "new-password", NULL, FLAG, AT(new_password),
+	  .help = "accounts that exist get the passwords of the files" },
 	{ "no-event", NULL, FLAG, AT(no_event),
 	  .help = "send no event" },
 	{ "seconds", "N", NUMBER, AT(seconds), 1, 86400, 0,

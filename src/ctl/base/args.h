@@ -16,7 +16,7 @@ struct args {
 	const char	*command, *user;
 	const char	*database, *account, *account_host, *stream;
 	const char	*admin, *admin_password_file;
-	bool		 no_event, follow_binlog, clear_password;
+	bool		 no_event, follow_binlog, clear_password, new_password;
 	char		*since, *until;		/* SQL */
 	uint64_t	 after;
 	int64_t		 limit;

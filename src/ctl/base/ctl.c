@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/command_file.h"
 #include "ctl/base/outcome.h"
 #include "util/display.h"
 #include "util/xalloc.h"
@@ -15,23 +16,36 @@
 /* A day, for ALTER TABLE. */
 #define PATIENCE_MS	(INT64_C(24) * 3600 * 1000)
 
+static const char	*file;		/* NULL: not known yet */
+
+void
+ctl_use_file(const char *path)
+{
+	file = path;
+}
+
 int
 ctl_refuse(const char *remedy, const char *fmt, ...)
 {
-	char	*text, *line;
-	va_list	 ap;
+	struct buf	 why = { 0 }, cure = { 0 };
+	char		*text, *line;
+	va_list		 ap;
 
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
-	outcome_error(text, remedy);
-	line = xasprintf("outboxctl: %s%s%s", text, remedy == NULL ? "" : ": ",
-	    remedy == NULL ? "" : remedy);
+	command_file_put(&why, text, file);
+	command_file_put(&cure, remedy == NULL ? "" : remedy, file);
+	outcome_error(why.data, remedy == NULL ? NULL : cure.data);
+	line = xasprintf("outboxctl: %s%s%s", why.data, remedy == NULL ? "" :
+	    ": ", cure.data);
 	display_clean(line);	/* a value begins no line of its own */
 	display_print(stderr, "%s\n", line);
 	free(line);
 	free(text);
+	buf_free(&why);
+	buf_free(&cure);
 	return CTL_FAILED;
 }
 
@@ -56,6 +70,14 @@ has_tables(const struct ctl *c)
 	    c->command->needs != NEEDS_FILE;
 }
 
+/* Does it say that no server is there?  One that runs may refuse, or wait. */
+static bool
+is_away(const struct err *e)
+{
+	return strstr(e->text, "(1040)") == NULL &&
+	    strstr(e->text, "no answer within") == NULL;
+}
+
 /* What helps against an error of the database; NULL: its text says it. */
 static const char *
 remedy_of(const struct ctl *c, const struct err *e)
@@ -63,14 +85,16 @@ remedy_of(const struct ctl *c, const struct err *e)
 	if (strstr(e->text, "command denied") != NULL)
 		return has_tables(c) ? "sql/operator.sql grants it" :
 		    "a missing table or right: outboxctl setup --no-event; "
-		    "else -c FILE with an account that may";
+		    "else run it as an administrator, with --admin root, and "
+		    "--admin-password-file FILE if it has a password";
 	if (c->in_doubt)
 		return NULL;
 	switch (store_fault(c->store)) {
 	case DB_LOST:
 	case DB_CLOSED:
-		return "start the server, or correct the section mysql "
-		    "of the configuration";
+		return is_away(e) ? "start the server, or correct the section "
+		    "mysql of the configuration" : "outboxctl status has the "
+		    "remedy";
 	case DB_READONLY:
 		return "name the primary in the section mysql of the "
 		    "configuration";
@@ -153,7 +177,10 @@ ctl_open(struct ctl *c, struct err *e)
 {
 	if (c->store == NULL) {
 		/* The daemon's account may not write the audit. */
-		if (c->command->kind >= COMMAND_CHANGES)
+		if (c->args.admin != NULL ||
+		    c->args.admin_password_file != NULL)
+			ctl_use_admin(c, c->conf);
+		else if (c->command->kind >= COMMAND_CHANGES)
 			conf_use_operator(c->conf);
 		c->store = store_new(c->conf, "outboxctl", has_tables(c) ?
 		    c->conf->worker.lease_renew : PATIENCE_MS);

@@ -100,8 +100,17 @@ int	ctl_fail(const struct ctl *, const struct err *);
 int	ctl_no_broker(const struct err *);
 
 /*
+ * Let mysql.user be the account of --admin, or root, with the password of
+ * --admin-password-file, or by the socket of the server.
+ */
+void	ctl_use_admin(const struct ctl *, struct conf *);	/* admin.c */
+
+/* The file of the configuration, for commands in the texts of errors. */
+void	ctl_use_file(const char *path);
+
+/*
  * Print an error, with a remedy behind the text or NULL: an act, such as "use
- * --yes".  Returns a status.
+ * --yes".  Their commands get the file, see command_file.h.  Returns a status.
  */
 int	ctl_refuse(const char *remedy, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));

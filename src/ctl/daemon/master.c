@@ -11,8 +11,6 @@
 #include "ipc/daemon.h"
 #include "util/xalloc.h"
 
-#define TITLE	"outbox-master: master ["
-
 /*
  * The kernel tells the pid of the lock's holder as it is seen here.  The pid on
  * the scoreboard is of the master's own namespace, and here may be that of any
@@ -88,21 +86,13 @@ read_options(const char *text, struct conf_override *o)
 char *
 master_conf_path(pid_t pid, struct conf_override *options)
 {
-	char	*proc = xasprintf("/proc/%d/cmdline", (int)pid), *end;
-	char	 title[4096] = "";
-	FILE	*f = fopen(proc, "re");
-	size_t	 n = f == NULL ? 0 : fread(title, 1, sizeof(title) - 1, f);
+	char	*text, *path = daemon_file_of(pid, &text);
 
-	if (f != NULL)
-		fclose(f);
-	free(proc);
-	title[n] = '\0';
-	if (strncmp(title, TITLE, strlen(TITLE)) != 0 ||
-	    (end = strrchr(title, ']')) == NULL)
+	if (path == NULL)
 		return NULL;
-	*end = '\0';
-	read_options(end + 1, options);
-	return xstrdup(title + strlen(TITLE));
+	read_options(text, options);
+	free(text);
+	return path;
 }
 
 int

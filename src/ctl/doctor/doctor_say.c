@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/command_file.h"
 #include "ctl/base/screen.h"
 #include "util/display.h"
 #include "util/utf8.h"
@@ -55,18 +56,21 @@ void
 doctor_say(struct doctor *d, enum doctor_level level, const char *what,
     const char *fmt, ...)
 {
-	char	*text;
-	va_list	 ap;
+	struct buf	 line = { 0 };
+	char		*text;
+	va_list		 ap;
 
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = xstrdup(fmt);
 	va_end(ap);
-	utf8_clean(text);	/* names of files may be any bytes */
-	add_line(d, level, what, text);
+	command_file_put(&line, text, d->ctl->path);
+	utf8_clean(line.data);	/* names of files may be any bytes */
+	add_line(d, level, what, line.data);
 	if (!d->ctl->args.json)
-		print_line(d, level, what, text);
+		print_line(d, level, what, line.data);
 	fflush(stdout);
+	buf_free(&line);
 	free(text);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/command_file.h"
 #include "common/figures.h"
 #include "common/message_id.h"
 #include "ctl/base/filter.h"
@@ -283,6 +284,20 @@ waits_for(const struct ctl *c, const json_t *o)
 	return json_string("its turn in the partition");
 }
 
+/* Its commands with the file of the configuration. */
+static json_t *
+with_file(const struct ctl *c, json_t *text)
+{
+	struct buf	b = { 0 };
+
+	if (json_is_string(text)) {
+		command_file_put(&b, json_string_value(text), c->path);
+		json_string_set(text, b.data);
+		buf_free(&b);
+	}
+	return text;
+}
+
 /* Compute the message id from the outbox id and the event. */
 static int
 add_message_id(struct ctl *c, json_t *o, struct err *e)
@@ -383,7 +398,7 @@ complete(struct ctl *c, json_t *o, struct err *e)
 		return -1;
 	if (has_key && pending && add_earlier(c, o, e) < 0)
 		return -1;
-	json_object_set_new(o, "waits_for", waits_for(c, o));
+	json_object_set_new(o, "waits_for", with_file(c, waits_for(c, o)));
 	/* Only some outboxes have this column. */
 	if (json_is_null(json_object_get(o, "scheduled_at")))
 		json_object_del(o, "scheduled_at");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/command_file.h"
 #include "ctl/setup/setup.h"
 #include "nats/bus.h"
 #include "util/display.h"
@@ -200,14 +201,19 @@ runs_already(struct setup *s)
 static void
 say_the_end(struct setup *s, int status)
 {
+	struct buf	next = { 0 };
+
 	if (s->ctl->args.json)
 		print_object(s->ctl, json_pack("{s:O}", "steps", s->steps));
-	else if (status == CTL_DONE && !s->ctl->args.dry_run)
-		display_print(stdout, "Ready: %soutboxctl status.\n"
-		    "The application enqueues with an account that has the "
-		    "rights of outbox_producer in sql/grants.sql.\n",
-		    runs_already(s) ? "a daemon runs for this database; see " :
-		    "start outbox-master, then ");
+	if (s->ctl->args.json || status != CTL_DONE || s->ctl->args.dry_run)
+		return;
+	command_file_put(&next, runs_already(s) ? "a daemon runs for this "
+	    "database; see outboxctl status" :
+	    "start outbox-master, then outboxctl status", s->ctl->path);
+	display_print(stdout, "Ready: %s.\n"
+	    "The application enqueues with an account that has the "
+	    "rights of outbox_producer in sql/grants.sql.\n", next.data);
+	buf_free(&next);
 }
 
 int

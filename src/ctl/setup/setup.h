@@ -61,8 +61,9 @@ char	*setup_own_password(const char *path, bool *made, struct err *);
 bool	setup_is_remote(const struct ctl *);
 
 /*
- * CREATE USER, with the password as a hash.  Without an administrator's login
- * for both servers.  With clear it is as it is: wipe it after use.
+ * CREATE USER, and with --new-password ALTER USER, with the password as a hash.
+ * Without an administrator's login for both servers.  With clear it is as it
+ * is: wipe it after use.
  */
 void	setup_put_account(const struct setup *, const char *account,
 	    const char *password, struct buf *);
@@ -70,9 +71,14 @@ void	setup_put_account(const struct setup *, const char *account,
 /* Set clear and require_tls by what the administrator's server can do. */
 int	setup_choose_login(struct setup *, struct err *);
 
+/* The error that it exists, and its password is nowhere. */
+int	setup_no_password(const char *account, const char *path,
+	    struct err *);
+
 /*
- * Create it, if it does not exist, and say if it may log in from other hosts
- * without TLS.  Asks where only clear text is possible; see --clear-password.
+ * Create it, if it does not exist, or with --new-password give it this one, and
+ * say if it may log in from other hosts without TLS.  Asks where only clear text
+ * is possible; see --clear-password.
  */
 int	setup_make_account(struct setup *, const char *account, bool exists,
 	    const char *password, struct err *);

@@ -187,20 +187,30 @@ put_hashes(const struct store *st, const char *password, struct buf *to)
 		buf_printf(to, " WITH caching_sha2_password AS '%s'", sha2);
 }
 
-void
-setup_put_account(const struct setup *s, const char *account,
-    const char *password, struct buf *to)
+static void
+put_password(const struct setup *s, const char *password, struct buf *to)
 {
-	const struct store	*st = s->admin.store;
-
-	buf_printf(to, "CREATE USER IF NOT EXISTS %s IDENTIFIED", account);
+	buf_str(to, " IDENTIFIED");
 	if (s->clear) {
 		buf_str(to, " BY ");
 		put_literal(to, password);
 	} else {
-		put_hashes(st, password, to);
+		put_hashes(s->admin.store, password, to);
 	}
+}
+
+void
+setup_put_account(const struct setup *s, const char *account,
+    const char *password, struct buf *to)
+{
+	buf_printf(to, "CREATE USER IF NOT EXISTS %s", account);
+	put_password(s, password, to);
 	buf_printf(to, "%s;\n", s->require_tls ? " REQUIRE SSL" : "");
+	if (!s->ctl->args.new_password)
+		return;
+	buf_printf(to, "ALTER USER %s", account);
+	put_password(s, password, to);
+	buf_str(to, ";\n");
 }
 
 /*
@@ -291,12 +301,20 @@ advise_tls(struct setup *s, const char *account, struct err *e)
 }
 
 int
+setup_no_password(const char *account, const char *path, struct err *e)
+{
+	return err_set(e, "the account %s exists, but %s does not: write the "
+	    "account's password into it, or outboxctl setup --new-password "
+	    "makes a new one", account, path);
+}
+
+int
 setup_make_account(struct setup *s, const char *account, bool exists,
     const char *password, struct err *e)
 {
 	struct buf	sql = { 0 };
 
-	if (!exists) {
+	if (!exists || s->ctl->args.new_password) {
 		if (s->clear && allow_clear(s, e) < 0)
 			return -1;
 		setup_put_account(s, account, password, &sql);

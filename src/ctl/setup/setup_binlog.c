@@ -18,6 +18,15 @@ has_right(struct setup *s, bool *has, struct err *e)
 	return store_query_any(s->admin.store, "setup", has, e);
 }
 
+/* A server of MariaDB writes none unless it is told to. */
+static int
+has_binlog(struct setup *s, bool *has, struct err *e)
+{
+	store_sql(s->admin.store, "SELECT 1 FROM (SELECT 1) AS x WHERE "
+	    "@@GLOBAL.log_bin");
+	return store_query_any(s->admin.store, "setup", has, e);
+}
+
 static int
 grant_right(struct setup *s, struct err *e)
 {
@@ -40,23 +49,29 @@ when(const struct setup *s)
 int
 setup_binlog(struct setup *s, struct err *e)
 {
-	bool	wanted = s->ctl->args.follow_binlog, has, given;
+	bool	wanted = s->ctl->args.follow_binlog, has, given, written;
 
 	if (s->ctl->conf->wake.binlog == WAKE_OFF && !wanted)
 		return 0;
-	if (has_right(s, &has, e) < 0)
+	if (has_right(s, &has, e) < 0 || has_binlog(s, &written, e) < 0)
 		return -1;
 	given = !has && wanted;
 	if (given && grant_right(s, e) < 0)
 		return -1;
-	if (has || wanted)
+	if (!written)
+		setup_step(s, "binlog", "the server writes none, so the "
+		    "workers poll; log_bin in its configuration, and its "
+		    "restart, change that%s", has || wanted ? "" : "; then "
+		    "outboxctl setup --no-event --follow-binlog lets the "
+		    "daemon follow it");
+	else if (has || wanted)
 		setup_step(s, "binlog", "%s may follow it, and so read all "
 		    "changes of all databases of the server%s", s->account,
 		    given ? when(s) : "");
 	else
 		setup_step(s, "binlog", "%s may not follow it, so the workers "
-		    "poll; setup --follow-binlog allows it, and with it to "
-		    "read all changes of all databases of the server",
+		    "poll; setup --no-event --follow-binlog allows it, and "
+		    "with it to read all changes of all databases of the server",
 		    s->account);
 	return 0;
 }

@@ -10,27 +10,7 @@
 #include "util/secret.h"
 #include "util/xalloc.h"
 
-#define ADMIN		"root"
-#define ADMIN_SOCKET	"/run/mysqld/mysqld.sock"
 #define ADMIN_WAIT_MS	60000	/* CREATE TABLE waits for locks */
-
-static void
-set_text(char **to, const char *text)
-{
-	free(*to);
-	*to = xstrdup(text);
-}
-
-/* An administrator without a password logs in by the socket, as on Debian. */
-static bool
-needs_socket(const struct ctl *c)
-{
-	const struct conf_list	*hosts = &c->conf->mysql.hosts;
-
-	return c->args.admin_password_file == NULL && hosts->n == 1 &&
-	    strncmp(hosts->items[0], "127.0.0.1", 9) == 0 &&
-	    access(ADMIN_SOCKET, F_OK) == 0;
-}
 
 /* The configuration, with the administrator's login and this database. */
 static struct conf *
@@ -40,15 +20,9 @@ admin_conf(const struct ctl *c, const char *database, struct err *e)
 
 	if (conf == NULL)
 		return NULL;
-	set_text(&conf->mysql.user, c->args.admin == NULL ? ADMIN :
-	    c->args.admin);
-	set_text(&conf->mysql.password_file,
-	    c->args.admin_password_file == NULL ? "" :
-	    c->args.admin_password_file);
-	set_text(&conf->mysql.password_env, "");
-	set_text(&conf->mysql.database, database);
-	if (needs_socket(c))
-		set_text(&conf->mysql.socket, ADMIN_SOCKET);
+	ctl_use_admin(c, conf);
+	free(conf->mysql.database);
+	conf->mysql.database = xstrdup(database);
 	return conf;
 }
 
@@ -148,11 +122,11 @@ make_account(struct setup *s, struct err *e)
 
 	if (setup_has_account(s, s->account, &exists, e) < 0)
 		return -1;
-	if (exists && conf->mysql.password_file[0] != '\0' &&
+	if (exists && !s->ctl->args.new_password &&
+	    conf->mysql.password_file[0] != '\0' &&
 	    access(conf->mysql.password_file, F_OK) < 0)
-		return err_set(e, "the account %s exists, but %s does not: "
-		    "write the account's password into it", s->account,
-		    conf->mysql.password_file);
+		return setup_no_password(s->account,
+		    conf->mysql.password_file, e);
 	if ((password = setup_password(conf, &made, e)) == NULL)
 		return -1;
 	rc = setup_make_account(s, s->account, exists, password, e);
@@ -162,8 +136,8 @@ make_account(struct setup *s, struct err *e)
 	if (made)
 		setup_step(s, "password", "%s written",
 		    conf->mysql.password_file);
-	setup_step(s, "account", "%s %s", s->account, exists ? "exists" :
-	    "created");
+	setup_step(s, "account", "%s %s", s->account, !exists ? "created" :
+	    s->ctl->args.new_password ? "has a new password" : "exists");
 	return 0;
 }
 
@@ -199,6 +173,19 @@ log_in_as_daemon(struct setup *s, struct err *e)
 	return rc;
 }
 
+/* It may have another password than the configuration. */
+static int
+no_login(const struct setup *s, struct err *e)
+{
+	bool	denied = strstr(e->text, "(1045)") != NULL;
+	struct err	why = *e;
+
+	return err_set(e, "the account %s exists, but cannot be used with %s: "
+	    "%s%s", s->account, s->ctl->path, why.text, denied ? ": outboxctl "
+	    "setup --new-password gives it the password of the "
+	    "configuration" : "");
+}
+
 static int
 create_all(struct setup *s, struct err *e)
 {
@@ -209,8 +196,7 @@ create_all(struct setup *s, struct err *e)
 	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)
 		return -1;
 	if (log_in_as_daemon(s, e) < 0)
-		return err_in(e, "the account %s exists, but cannot be used "
-		    "with %s", s->account, s->ctl->path);
+		return no_login(s, e);
 	setup_step(s, "login", "%s can read and write the tables", s->account);
 	return setup_binlog(s, e);
 }

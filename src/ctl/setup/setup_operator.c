@@ -48,9 +48,8 @@ create(struct setup *s, const char *path, bool exists, struct err *e)
 	bool		 made;
 	int		 rc;
 
-	if (exists && access(path, F_OK) < 0)
-		return err_set(e, "the account %s exists, but %s does not: "
-		    "write the account's password into it", s->operator, path);
+	if (exists && !s->ctl->args.new_password && access(path, F_OK) < 0)
+		return setup_no_password(s->operator, path, e);
 	if ((password = setup_own_password(path, &made, e)) == NULL)
 		return -1;
 	rc = setup_make_account(s, s->operator, exists, password, e);

@@ -484,6 +484,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	put_this_host(c, state, host_before);
 	json_object_set_new(state, "daemon_died",
 	    json_integer(state_dead_master(c)));
+	json_object_set_new(state, "files_lost",
+	    json_integer(state_files_lost(c)));
 	if (c->bad_file.text[0] != '\0') {
 		json_object_set_new(state, "configuration", json_pack(
 		    "{s:s, s:b}", "error", c->bad_file.text,

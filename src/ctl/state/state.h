@@ -35,8 +35,10 @@
  *			"warnings"}; also of another destination
  *	this_host	as state_this_host
  *	daemon_died	as state_dead_master
+ *	files_lost	as state_files_lost
  *	configuration	{"error", "secret"} of the file, or only of a secret
- *			that it names: then only the last two are there
+ *			that it names: then only the last three are
+ *			there
  *
  * host_before is an earlier this_host, for a rate.  away is the error if the
  * database could not be opened; else NULL.  Connects to the broker if
@@ -158,6 +160,9 @@ json_t	*state_this_host(const struct ctl *);
 
 /* The pid of the daemon of this host if it died without stopping; else 0. */
 int	 state_dead_master(const struct ctl *);
+
+/* The pid of the daemon of this host if its scoreboard is gone; else 0. */
+int	 state_files_lost(const struct ctl *);
 
 /* {"id": true} for each worker that it had then. */
 json_t	*state_orphans(const struct ctl *);

@@ -1,9 +1,11 @@
 /* this_host.c - the daemon of this host, read from its scoreboard */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ipc/scoreboard.h"
 #include "util/clock.h"
@@ -302,18 +304,26 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 	    "workers", workers);
 }
 
+/* The caller frees it. */
+static char *
+path_of_scoreboard(const struct ctl *c)
+{
+	char	*prefix = daemon_run_prefix(c->conf->master.pidfile);
+	char	*path = xasprintf("%s.scoreboard", prefix);
+
+	free(prefix);
+	return path;
+}
+
 /* The scoreboard of this host, and whether its master lives; NULL: none. */
 static struct scoreboard *
 open_scoreboard(const struct ctl *c, bool *alive)
 {
-	char			*prefix =
-				    daemon_run_prefix(c->conf->master.pidfile);
-	char			*path = xasprintf("%s.scoreboard", prefix);
+	char			*path = path_of_scoreboard(c);
 	struct err		 e;
 	struct scoreboard	*b = scoreboard_open(path, alive, &e);
 
 	free(path);
-	free(prefix);
 	return b;
 }
 
@@ -367,6 +377,16 @@ state_backlog_ring(const struct ctl *c, struct backlog_ring *ring)
 
 	*ring = b != NULL && alive ? b->backlog : (struct backlog_ring){ 0 };
 	scoreboard_close(b);
+}
+
+int
+state_files_lost(const struct ctl *c)
+{
+	char	*path = path_of_scoreboard(c);
+	bool	 gone = access(path, F_OK) < 0 && errno == ENOENT;
+
+	free(path);
+	return gone ? (int)daemon_find(c->conf->master.pidfile) : 0;
 }
 
 /* A master that ends by itself frees its line. */
