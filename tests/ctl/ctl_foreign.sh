@@ -23,8 +23,12 @@ count_of() { grep -c "$1" <<< "$OUT"; }
 #
 mapped 'published_at: sent_at'
 exits 1 'schema check of a table without an order fails' schema check
-like "$OUT" 'fail: outbox_messages: id is CHAR.36., and the order needs a number: set outbox.columns: .id: outbox_seq, message_id: id.; remedy: ALTER TABLE `outbox_messages` ADD COLUMN `outbox_seq` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE' \
+like "$OUT" 'fail: outbox_messages: id is CHAR.36., and the order needs a number: set outbox.columns: .id: outbox_seq, message_id: id.; rows that are there are numbered by created_at.*; remedy: LOCK TABLES `outbox_messages` WRITE; ALTER TABLE `outbox_messages` ADD COLUMN `outbox_seq` BIGINT' \
     'it says how the order gets a number'
+like "$(head -n 1 <<< "$OUT")" \
+    '^[0-9]+ must, [0-9]+ should, [0-9]+ may: outboxctl schema upgrade does [0-9]+ of them$' \
+    'it begins with a summary'
+is "$(count_of 'CREATE TABLE .*ENGINE')" 0 'and shows no whole CREATE TABLE'
 is "$(count_of 'MODIFY `*id`*')" 0 'no ALTER makes the primary key a number'
 is "$(count_of 'ADD KEY .*(sent_at,partition_key,id)')" 0 \
     'nor an index by it'
@@ -49,24 +53,38 @@ like "$OUT" 'fail: outbox_messages: available_at is timestamp NULL, .*: rows wit
 #
 # What upgrade leaves to the operator
 #
-names_order() {
-	like "$OUT" 'fail: outbox_messages: no column outbox_seq: .*remedy: ALTER TABLE .outbox_messages. ADD COLUMN .outbox_seq. BIGINT' \
-	    "$1 names the ALTER that is left"
+names_left() {
+	like "$OUT" 'fail: outbox_messages: available_at is .*remedy: UPDATE .outbox_messages. SET' \
+	    "$1 names what is left"
 }
+sql "INSERT INTO outbox_messages (id, topic, payload, created_at) VALUES
+    ('f', 't', '1', '2026-01-01 10:00:01'), ('c', 't', '2', '2026-01-01 10:00:02'),
+    ('a', 't', '3', '2026-01-01 10:00:03'), ('e', 't', '4', '2026-01-01 10:00:04'),
+    ('b', 't', '5', '2026-01-01 10:00:05'), ('d', 't', '6', '2026-01-01 10:00:06')"
 ctl schema upgrade --dry-run
 is "$RC" 1 'upgrade --dry-run: exit status 1, as of upgrade'
 like "$OUT" 'Left to the operator:' 'it says what is left'
-names_order 'upgrade --dry-run'
+names_left 'upgrade --dry-run'
+like "$OUT" 'CREATE TABLE .*outbox_dead_letters.*ENGINE' \
+    'with the whole CREATE TABLE'
 like "$OUT" 'ADD COLUMN claim_token' 'beside what it would do'
 ctl --json schema upgrade --dry-run
 is "$RC $(field '[.[] | select(.upgrade | not) | .level] | unique |
     join(" ")')" '1 fail' 'and so with --json'
+sql "CREATE TRIGGER no_update BEFORE UPDATE ON outbox_messages FOR EACH ROW
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not now'"
+fails 1 'not now' 'rows that cannot be numbered' schema upgrade --yes
+is "$(sql "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema =
+    'app' AND column_name = 'outbox_seq'")" 0 'leave no column half done'
+sql 'DROP TRIGGER no_update; DELETE FROM outbox_audit' 2> /dev/null
 ctl schema upgrade --yes
 is "$RC" 1 'upgrade: exit status 1'
 like "$OUT" '^[0-9]+ changes made; left to the operator:' \
     'upgrade counts its changes'
-names_order upgrade
+names_left upgrade
 is "$ERR" '' 'and there is no other error'
+is "$(sql 'SELECT GROUP_CONCAT(id ORDER BY outbox_seq) FROM outbox_messages')" \
+    f,c,a,e,b,d 'rows that wait are numbered by the time of their creation'
 is "$(sql "SELECT changed > 5 FROM outbox_audit
     WHERE command = 'schema upgrade'")" 1 'the changes are in the audit'
 ctl --json schema upgrade --yes
@@ -74,15 +92,17 @@ is "$RC $(field '.changed, (.left | length > 0)' | paste -sd' ')" \
     '1 0 true' 'upgrade --json'
 
 sql "INSERT INTO outbox_messages (id, topic, payload)
-    VALUES ('first', 't', '{}')"
+    VALUES ('next', 't', '{}')"
+is "$(sql "SELECT outbox_seq FROM outbox_messages WHERE id = 'next'")" 7 \
+    'and the next row follows them'
 ctl --json schema check
 sql "$(field '[.[] | select(.level == "fail") | .remedy] | join(";")')"
 exits 0 'after the ALTERs of schema check upgrade succeeds' \
     schema upgrade --yes
 exits 0 'and check' schema check
 is "$(count_of '^fail\|^warn')" 0 'which finds nothing that fails'
-rows_are 1 'outbox_messages WHERE available_at <= NOW(6)' \
-    'the row that had NULL is due'
+rows_are 7 'outbox_messages WHERE available_at <= NOW(6)' \
+    'the rows that had NULL are due'
 exits 0 'upgrade has nothing left' schema upgrade
 is "$OUT" 'Nothing to upgrade.' 'and says so'
 
@@ -90,5 +110,5 @@ is "$OUT" 'Nothing to upgrade.' 'and says so'
 sql 'ALTER TABLE outbox_messages MODIFY available_at TIMESTAMP(6) NULL;
     UPDATE outbox_messages SET available_at = NULL'
 shows .waits_for 'nothing: its available_at is NULL' 'messages show' \
-    messages show "$(sql 'SELECT outbox_seq FROM outbox_messages')"
+    messages show 7
 done_testing

@@ -62,6 +62,13 @@ is "$(sql 'SELECT arguments, changed FROM outbox_audit ORDER BY id DESC LIMIT 1'
     '--trigger	1' 'schema install --trigger is in the audit'
 ctl -c "$DIR/types.yml" schema check --trigger
 is "$RC$OUT" 0 'schema check --trigger prints nothing afterwards'
+for option in '' --trigger; do
+	# shellcheck disable=SC2086
+	ctl schema check $option
+	like "$OUT" '^note: events: there is a trigger that this account cannot see' \
+	    "schema check $option by an account without the right TRIGGER"
+	is "$(grep -c 'differs\|no trigger' <<< "$OUT")" 0 'and nothing else of it'
+done
 
 # Where LOCK TABLES is refused, by a proxy, a cluster or for lack of the right.
 sql "REVOKE LOCK TABLES ON app.* FROM 'operator'@'localhost'"

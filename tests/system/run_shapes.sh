@@ -78,7 +78,7 @@ shape outbox_messages "id: outbox_seq, message_id: id, order_key: topic,
     scheduled_at: available_at, available_at: outbox_available_at,
     published_at: sent_at, headers: outbox_headers,
     content_type: outbox_content_type"
-lacks 'fail: outbox_messages: no column outbox_seq: the daemon cannot run: messages have no order; remedy: ALTER TABLE `outbox_messages` ADD COLUMN `outbox_seq` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE' \
+lacks 'fail: outbox_messages: no column outbox_seq: the daemon cannot run: messages have no order; rows that are there are numbered by created_at, .*; ALTER TABLE `outbox_messages` MODIFY `outbox_seq` BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE' \
     'laravel lacks an order'
 lacks 'fail: outbox_messages: no column claim_token: .*several workers would send the same' \
     'and claims'

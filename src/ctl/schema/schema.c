@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/display.h"
 #include "util/xalloc.h"
@@ -150,6 +151,7 @@ schema_install(struct ctl *c)
 }
 
 static const char *const levels[] = { "note", "warn", "fail" };
+#define NLEVELS	((int)(sizeof(levels) / sizeof(levels[0])))
 
 /* The statement that is tried first; the caller frees. */
 static char *
@@ -158,10 +160,22 @@ remedy_of(const struct schema_finding *f)
 	return xasprintf("%s%s", f->sql, schema_ways[f->way]);
 }
 
-static void
-print_finding(const struct schema_finding *f)
+/* The statement that makes a table is long; what follows it is not. */
+static char *
+short_remedy(const struct schema_finding *f, bool whole)
 {
-	char	*remedy = remedy_of(f);
+	const char	*rest = strchr(f->sql, ';');
+
+	if (whole || strncasecmp(f->sql, "CREATE TABLE ", 13) != 0)
+		return remedy_of(f);
+	return xasprintf("outboxctl schema upgrade, which shows the CREATE "
+	    "TABLE with --dry-run%s", rest == NULL ? "" : rest);
+}
+
+static void
+print_finding(const struct schema_finding *f, bool whole)
+{
+	char	*remedy = short_remedy(f, whole);
 
 	display_print(stdout, "%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
 	    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
@@ -178,6 +192,36 @@ finding_json(const struct schema_finding *f)
 
 	free(remedy);
 	return row;
+}
+
+/* "8 must, 12 should, 1 may: outboxctl schema upgrade does 20 of them" */
+static void
+print_summary(const struct schema_report *r)
+{
+	static const char *const	 words[] = { "may", "should", "must" };
+	unsigned			 n[NLEVELS] = { 0 }, done = 0;
+	const char			*comma = "";
+
+	for (size_t i = 0; i < r->n; i++) {
+		n[r->findings[i].level]++;
+		done += !r->findings[i].by_hand;
+	}
+	if (n[SCHEMA_FAIL] + n[SCHEMA_WARN] == 0)
+		return;
+	for (int level = NLEVELS - 1; level >= 0; level--) {
+		if (n[level] == 0)
+			continue;
+		display_print(stdout, "%s%u %s", comma, n[level], words[level]);
+		comma = ", ";
+	}
+	if (done == 0)
+		display_print(stdout, ": each line has its remedy\n");
+	else if (done < r->n)
+		display_print(stdout, ": outboxctl schema upgrade does %u of "
+		    "them\n", done);
+	else
+		display_print(stdout, ": outboxctl schema upgrade does %s\n",
+		    done == 1 ? "it" : "them");
 }
 
 /* Changes without which the daemon cannot run, or loses rows. */
@@ -203,7 +247,7 @@ print_report(const struct ctl *c, const struct schema_report *r, bool all)
 			json_array_append_new(rows,
 			    finding_json(&r->findings[i]));
 		else
-			print_finding(&r->findings[i]);
+			print_finding(&r->findings[i], !all);
 	print_rows(c, columns, rows);
 }
 
@@ -218,6 +262,8 @@ schema_check(struct ctl *c)
 		schema_report_free(&r);
 		return ctl_fail(c, &e);
 	}
+	if (!c->args.json)
+		print_summary(&r);
 	print_report(c, &r, true);
 	for (size_t i = 0; i < r.n; i++)
 		if (r.findings[i].level == SCHEMA_FAIL)
@@ -233,8 +279,9 @@ schema_check(struct ctl *c)
 static int
 apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 {
-	char	*sql;
-	int	 rc = -1;
+	struct err	 other;
+	char		*sql;
+	int		 rc = -1;
 
 	if (f->trigger)
 		return trigger_install(c, e);
@@ -253,6 +300,8 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 		if (rc < 0 && store_fault(c->store) != DB_WRONG)
 			break;
 	}
+	if (rc < 0 && f->undo != NULL)
+		(void)schema_run_all(c, f->undo, &other);
 	return rc;
 }
 
@@ -292,7 +341,7 @@ print_left(const struct schema_report *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (is_left(&r->findings[i]))
-			print_finding(&r->findings[i]);
+			print_finding(&r->findings[i], true);
 }
 
 /* What was done and what is left. */

@@ -157,6 +157,7 @@ struct schema_finding {
 	uint64_t		 nrows;		/* of that table, about */
 	char			*what, *cost;
 	char			*sql;		/* may be several, with ';' */
+	char			*undo;		/* if they fail halfway; or NULL */
 };
 
 /* Findings, in the order in which they are safe to correct. */

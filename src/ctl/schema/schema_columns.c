@@ -83,6 +83,30 @@ cost_of_column(const struct check *k, enum store_table t, const char *column)
 	return (struct schema_cost){ SCHEMA_WARN, cost };
 }
 
+/* It numbers all rows, and takes a lock for that. */
+static void
+find_missing_order(struct check *k, const char *name)
+{
+	struct schema_cost	 cost = cost_of_column(k, T_OUTBOX, name);
+	char			*how, *sql = schema_order(k, name, &how);
+	char			*text = xasprintf("%s; %s", cost.text, how);
+	char			*table = db_named(schema_name(k, T_OUTBOX));
+	char			*column = db_named(name);
+	struct schema_finding	*f;
+
+	f = schema_find(k->report, T_OUTBOX, (struct schema_cost){ cost.level,
+	    text }, sql, "%s: no column %s", schema_name(k, T_OUTBOX), name);
+	f->by_hand = strncmp(sql, "LOCK ", 5) != 0;
+	if (!f->by_hand)
+		f->undo = xasprintf("UNLOCK TABLES; ALTER TABLE %s DROP "
+		    "COLUMN %s", table, column);
+	free(column);
+	free(table);
+	free(text);
+	free(sql);
+	free(how);
+}
+
 void
 schema_missing_columns(struct check *k, enum store_table t)
 {
@@ -96,9 +120,13 @@ schema_missing_columns(struct check *k, enum store_table t)
 
 		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
 			continue;
-		/* It numbers all rows, and takes a lock for that. */
-		order = strstr(c->definition, "AUTO_INCREMENT") != NULL;
+		if (t == T_OUTBOX &&
+		    strstr(c->definition, "AUTO_INCREMENT") != NULL) {
+			find_missing_order(k, c->name);
+			continue;
+		}
 		name = quoted(k, t, c->name);
+		order = strstr(c->definition, "AUTO_INCREMENT") != NULL;
 		change = xasprintf("ADD COLUMN %s %s%s", name, c->definition,
 		    order ? " UNIQUE" : "");
 		f = schema_alter(k, t, cost_of_column(k, t, c->name), change,

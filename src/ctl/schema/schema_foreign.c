@@ -27,19 +27,54 @@ put_type(const struct schema_column *c, struct buf *to)
 		buf_printf(to, "(%llu)", (unsigned long long)c->length);
 }
 
-static char *
-add_order(const struct check *k)
+/* When a row was written, if the table tells. */
+static const char *
+written_at(const struct check *k)
 {
-	struct buf	sql = { 0 };
+	static const char *const	words[] = { "created_at", "occurred_at" };
+	const char			*name;
 
-	buf_str(&sql, "");
-	if (schema_column_of(&k->live.tables[T_OUTBOX], OWN_ORDER) != NULL)
-		return sql.data;
-	buf_str(&sql, "ALTER TABLE ");
-	db_name(&sql, schema_name(k, T_OUTBOX));
-	buf_str(&sql, " ADD COLUMN `" OWN_ORDER "` BIGINT UNSIGNED NOT NULL "
-	    "AUTO_INCREMENT UNIQUE");
-	return sql.data;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		name = i == 0 || store_is_inline(k->ctl->store) ?
+		    store_column_name(k->ctl->store, words[i]) : words[i];
+		if (schema_column_of(&k->live.tables[T_OUTBOX], name) != NULL)
+			return name;
+	}
+	return NULL;
+}
+
+/*
+ * AUTO_INCREMENT alone numbers the rows that are there in the order of the
+ * primary key: at random, if that is a UUID.
+ */
+char *
+schema_order(const struct check *k, const char *name, char **cost)
+{
+	const char	*at = written_at(k);
+	char		*table = db_named(schema_name(k, T_OUTBOX)), *sql;
+	char		*column = db_named(name), *by;
+
+	if (at == NULL) {
+		*cost = xstrdup("rows that are there are numbered in the "
+		    "order of the primary key: let the worker of before send "
+		    "all that waits first");
+		sql = xasprintf("ALTER TABLE %s ADD COLUMN %s BIGINT UNSIGNED "
+		    "NOT NULL AUTO_INCREMENT UNIQUE", table, column);
+	} else {
+		by = db_named(at);
+		*cost = xasprintf("rows that are there are numbered by %s, "
+		    "and those of one moment in any order", at);
+		sql = xasprintf("LOCK TABLES %s WRITE; ALTER TABLE %s ADD "
+		    "COLUMN %s BIGINT UNSIGNED NULL; SET @outbox_n = 0; "
+		    "UPDATE %s SET %s = (@outbox_n := @outbox_n + 1) ORDER BY "
+		    "%s; ALTER TABLE %s MODIFY %s BIGINT UNSIGNED NOT NULL "
+		    "AUTO_INCREMENT UNIQUE; UNLOCK TABLES", table, table,
+		    column, table, column, by, table, column);
+		free(by);
+	}
+	free(column);
+	free(table);
+	return sql;
 }
 
 /* The order is that of another column, which is added. */
@@ -48,15 +83,20 @@ find_no_order(struct check *k, const struct schema_column *c)
 {
 	bool		 named = schema_column_of(&k->live.tables[T_OUTBOX],
 			    conf_column(k->ctl->conf, "message_id")) != NULL;
-	char		*cost, *sql = add_order(k);
+	bool		 there = schema_column_of(&k->live.tables[T_OUTBOX],
+			    OWN_ORDER) != NULL;
+	char		*cost, *how, *sql = schema_order(k, OWN_ORDER, &how);
 	struct buf	 type = { 0 };
 
 	put_type(c, &type);
-	cost = xasprintf("set outbox.columns: {id: " OWN_ORDER "%s%s}",
-	    named ? "" : ", message_id: ", named ? "" : c->name);
+	cost = xasprintf("set outbox.columns: {id: " OWN_ORDER "%s%s}%s%s",
+	    named ? "" : ", message_id: ", named ? "" : c->name,
+	    there ? "" : "; ", there ? "" : how);
 	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
-	    cost }, sql, "%s: %s is %s, and the order needs a number",
-	    schema_name(k, T_OUTBOX), c->name, type.data)->by_hand = true;
+	    cost }, there ? "" : sql, "%s: %s is %s, and the order needs a "
+	    "number", schema_name(k, T_OUTBOX), c->name,
+	    type.data)->by_hand = true;
+	free(how);
 	buf_free(&type);
 	free(cost);
 	free(sql);

@@ -36,8 +36,15 @@ void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_moments(struct check *, enum store_table);
 
 /*
- * schema_foreign.c: report a column of an application's outbox that has no
- * numbers for the order, or NULL for the time when a row is due.
+ * schema_foreign.c: the statements that add a column for the order, which number the rows that are
+ * there by the time at which they were written, if the table has that; and the
+ * text that tells in which order they are.  The caller frees both.
+ */
+char	*schema_order(const struct check *, const char *name, char **cost);
+
+/*
+ * Report a column of an application's outbox that has no numbers for the order,
+ * or NULL for the time when a row is due.
  */
 bool	schema_foreign(struct check *, const struct schema_column *wanted,
 	    const struct schema_column *live);

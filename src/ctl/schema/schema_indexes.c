@@ -57,6 +57,16 @@ has_other_order(const struct check *k)
 	return c != NULL && !schema_is_number(c->type);
 }
 
+/* Does upgrade add the column of the order before? */
+static bool
+adds_order(const struct check *k)
+{
+	for (size_t i = 0; i < k->report->n; i++)
+		if (k->report->findings[i].undo != NULL)
+			return true;
+	return false;
+}
+
 void
 schema_claim_index(struct check *k)
 {
@@ -76,7 +86,7 @@ schema_claim_index(struct check *k)
 	    "no index (%s)", comma_space(x->columns, list));
 	f->way = ALTER_ONLINE;
 	/* After the column that numbers the rows, which is added by hand. */
-	f->by_hand = !schema_can_index(k);
+	f->by_hand = !schema_can_index(k) && !adds_order(k);
 	free(change);
 }
 

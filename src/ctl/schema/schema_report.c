@@ -45,6 +45,7 @@ schema_report_free(struct schema_report *r)
 		free(r->findings[i].what);
 		free(r->findings[i].cost);
 		free(r->findings[i].sql);
+		free(r->findings[i].undo);
 	}
 	free(r->findings);
 }

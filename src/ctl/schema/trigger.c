@@ -221,15 +221,38 @@ has_trigger(const char *text, const char *name, const char *body)
 	return has;
 }
 
+#define CODE_NO_TRIGGER	1360
+
+/*
+ * One that the account has no right to see is in no list, but a question for it
+ * is denied.
+ */
+static int
+ask_for_trigger(struct ctl *c, const char *name, bool *hidden, struct err *e)
+{
+	struct db_rows	*rows;
+
+	store_sql(c->store, "SHOW CREATE TRIGGER ");
+	store_put_name(c->store, name);
+	rows = store_query(c->store, c->command->words, e);
+	*hidden = rows == NULL && store_code(c->store) != CODE_NO_TRIGGER;
+	db_rows_free(rows);
+	return rows == NULL && store_fault(c->store) != DB_WRONG ? -1 : 0;
+}
+
+enum found { NO_TRIGGER, HIDDEN, DIFFERS, RIGHT };
+
 /* Find out whether the trigger exists, and is as in the text. */
 static int
-find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
-    struct err *e)
+find_trigger(struct ctl *c, const char *text, enum found *found, struct err *e)
 {
 	char		*name = xasprintf(store_is_inline(c->store) ?
 			    "%s_before" : "%s_after_event",
 			    store_table_name(c->store, T_OUTBOX));
 	struct db_rows	*rows;
+	const char	*body;
+	bool		 hidden = false;
+	int		 rc = 0;
 
 	store_sql(c->store, "SELECT action_statement FROM "
 	    "information_schema.triggers WHERE trigger_schema = DATABASE() "
@@ -238,13 +261,16 @@ find_trigger(struct ctl *c, const char *text, bool *there, bool *right,
 	store_put(c->store, " AND trigger_name = ");
 	store_put_text(c->store, name);
 	rows = store_query(c->store, c->command->words, e);
-	*there = rows != NULL && db_next(rows);
-	*right = *there && has_trigger(text, name, db_text(rows, 0));
-	free(name);
+	body = rows != NULL && db_next(rows) ? db_text(rows, 0) : "";
 	if (rows == NULL)
-		return -1;
+		rc = -1;
+	else if (body[0] != '\0')
+		*found = has_trigger(text, name, body) ? RIGHT : DIFFERS;
+	else if ((rc = ask_for_trigger(c, name, &hidden, e)) == 0)
+		*found = hidden ? HIDDEN : NO_TRIGGER;
+	free(name);
 	db_rows_free(rows);
-	return 0;
+	return rc;
 }
 
 int
@@ -252,15 +278,15 @@ trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
 {
 	const char	*events = store_table_name(c->store, T_EVENTS);
 	struct buf	 text = { 0 };
-	bool		 there = false, right = false;
+	enum found	 found = NO_TRIGGER;
 	int		 rc;
 
 	if ((rc = trigger_render(c->conf, &text, e)) == 0)
-		rc = find_trigger(c, text.data, &there, &right, e);
+		rc = find_trigger(c, text.data, &found, e);
 	buf_free(&text);
 	if (rc < 0)
 		return -1;
-	if (!there && c->args.trigger)
+	if (found == NO_TRIGGER && c->args.trigger)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
 		    store_is_inline(c->store) ?
 		    "rows without a label are one partition, and those "
@@ -268,9 +294,14 @@ trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
 		    "outboxctl schema install --trigger creates it" :
 		    "events without an outbox row wait for reconcile; "
 		    "outboxctl schema install --trigger creates it" }, "",
-		    "%s: no trigger, or no right to see it", events)->by_hand =
-		    true;
-	else if (there && !right)
+		    "%s: no trigger, which --trigger asks for",
+		    events)->by_hand = true;
+	else if (found == HIDDEN)
+		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_NOTE,
+		    "run it with an account that has the right TRIGGER on the "
+		    "table, to compare the trigger" }, "", "%s: there is a "
+		    "trigger that this account cannot see", events);
+	else if (found == DIFFERS)
 		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
 		    store_is_inline(c->store) ? "it completes rows in "
 		    "another way; outboxctl schema upgrade replaces it" :
