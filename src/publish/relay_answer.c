@@ -180,7 +180,6 @@ try_message(struct flight *f, size_t i, const struct pub_answer *a)
 	if (say != TRIAL_ALL)
 		type_breaker_says_nothing(&r->breaker, m, clock_ms());
 	if (say == TRIAL_OWN) {
-		type_breaker_next(&r->breaker, m);
 		relay_note_failure(f, m, a->text);
 		return relay_bury_or_hold(f, m, "message", a->text);
 	}

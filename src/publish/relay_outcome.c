@@ -123,11 +123,14 @@ static void
 refuse_type(struct flight *f, size_t i, bool others, enum error_class class,
     const char *why)
 {
-	unsigned	to = f->route[i]->destination;
+	const struct msg	*m = &f->b->msgs[i];
+	unsigned		 to = f->route[i]->destination;
 
 	type_breaker_refused(&f->r->breaker, &(struct type_refusal){
-	    .m = &f->b->msgs[i], .route = f->route[i]->group, .class = class,
-	    .why = why, .others = others, .turns = f->accused[i],
+	    .m = m, .route = f->route[i]->group, .class = class,
+	    .why = why, .others = others, .turns = !f->accused[i] ? 0 :
+	    trial_turns(&f->r->trial, m->sequence,
+	    f->r->conf->retry.blame_after, clock_ms()),
 	    .taken_at = f->r->trial.routes[to].taken_at,
 	    .subject = subject_of(f, i) }, clock_ms());
 }

@@ -202,6 +202,17 @@ trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 	return a->apart || a->times == 1 ? TRIAL_ALONE : TRIAL_ALL;
 }
 
+unsigned
+trial_turns(const struct trial *t, uint64_t sequence, int64_t blame_after,
+    int64_t now)
+{
+	const struct accused	*a = find_accused(t, sequence);
+	size_t			 others = a == NULL ? 0 :
+				     count_others(t, a, now, blame_after);
+
+	return others < TRIAL_MANY ? (unsigned)others + 1 : 1;
+}
+
 int64_t
 trial_wait(const struct trial *t, uint64_t sequence, int64_t blame_after)
 {

@@ -105,6 +105,13 @@ enum trial_say {
 enum trial_say	trial_refused(struct trial *, const struct trial_case *,
 		    int64_t now);
 
+/*
+ * How many of its group take turns as the probe, with this one; 1 if they are
+ * so many that they are not to blame.
+ */
+unsigned	trial_turns(const struct trial *, uint64_t sequence,
+		    int64_t blame_after, int64_t now);
+
 /* How long it is to wait for its next try, in ms; grows with each. */
 int64_t		trial_wait(const struct trial *, uint64_t sequence,
 		    int64_t blame_after);

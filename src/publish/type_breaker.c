@@ -126,15 +126,6 @@ type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
 		item->until = later(item->until, now);
 }
 
-void
-type_breaker_next(struct type_breaker *k, const struct msg *m)
-{
-	struct type_breaker_item	*item = find_breaker(k, m);
-
-	if (item != NULL)
-		item->chosen = item->asked = false;
-}
-
 bool
 type_breaker_is_out(const struct type_breaker *k, const struct msg *m)
 {
@@ -202,12 +193,13 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	note_refusal(k, item, f, now);
 	item->refused_in = k->batch;
 	item->chosen = item->asked = false;
-	item->turns = f->turns;
+	item->turns = f->turns > 0;
 	if (others && !item->blamed)
 		k->changes++;
 	item->blamed = item->blamed || others;
 	item->backoff.ceiling_ms = is_answered(item) ? ANSWERED_MS : CEILING_MS;
-	item->until = item->blamed ? now + backoff_next(&item->backoff) : now;
+	item->until = !item->blamed ? now : now +
+	    backoff_next(&item->backoff) / later(f->turns, 1);
 }
 
 bool

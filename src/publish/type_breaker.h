@@ -65,8 +65,9 @@ struct type_refusal {
 	const char	*why;
 	bool		 others;	/* messages of others were taken */
 	int64_t		 taken_at;	/* the last one by its destination */
-	bool		 turns;		/* it may be refused for its own sake:
-					   the next probe is another message */
+	unsigned	 turns;		/* it may be refused for its own sake:
+					   the next probe is another message, so
+					   much sooner; 0: it is not */
 };
 
 /*
@@ -97,10 +98,6 @@ void			type_breaker_took(struct type_breaker *,
  */
 void			type_breaker_says_nothing(struct type_breaker *,
 			    const struct msg *, int64_t now);
-
-/* That message is dead or held: another one is wanted as the probe at once. */
-void			type_breaker_next(struct type_breaker *,
-			    const struct msg *);
 
 /* True if a probe of the type was sent and has no answer yet. */
 bool			type_breaker_is_out(const struct type_breaker *,

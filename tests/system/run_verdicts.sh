@@ -116,6 +116,17 @@ clear_rows
 # --- a route that takes nothing ---------------------------------------------
 
 is_short && done_testing
+RETRY='blame_after: 3s' http_conf "$PATHS"
+start_fleet
+order '/e/gone 0 404'
+for i in {1..5}; do event "gone$i" 1 gone; event "gone$i" 2 t; nap 0.3; done
+keep_going() { event beside $((++NEXT)) t; has_dead 5; }
+NEXT=0
+within 15 'several of one type: each is dead at its time' keep_going
+drains 10 'their keys go on'
+stops 'the daemon stops'
+clear_rows
+
 MAX_ATTEMPTS=3 http_conf "$PATHS"
 rm -f "$RDIR/log"
 start_fleet

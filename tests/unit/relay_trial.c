@@ -245,11 +245,14 @@ static const struct {
 	int	n;
 	char	act;
 	int	from, to;	/* ms; 0: never */
+	int	every;		/* ms from one to the next; 0: all at once */
 } crowds[] = {
-	{ 2, 'C', 8000, 12000 }, { 5, 'C', 8000, 12000 },
-	{ 10, 'C', 8000, 14000 }, { 11, 'C', 0, 0 }, { 12, 'C', 0, 0 },
-	{ 5, 'M', 8000, 12000 }, { 10, 'M', 8000, 14000 },
-	{ 5, 'B', 8000, 12000 }, { 10, 'B', 8000, 14000 },
+	{ 2, 'C', 8000, 12000, 0 }, { 5, 'C', 8000, 12000, 0 },
+	{ 10, 'C', 8000, 14000, 0 }, { 11, 'C', 0, 0, 0 },
+	{ 12, 'C', 0, 0, 0 }, { 5, 'M', 8000, 12000, 0 },
+	{ 10, 'M', 8000, 14000, 0 }, { 5, 'B', 8000, 12000, 0 },
+	{ 10, 'B', 8000, 14000, 0 }, { 10, 'C', 8000, 22000, 1000 },
+	{ 10, 'M', 8000, 22000, 1000 },
 };
 
 struct one {
@@ -322,6 +325,8 @@ START_TEST(each_of_many_has_an_end)
 	int		n = crowds[_i].n, dead = 0;
 
 	conf->retry.blame_after = 8000;
+	for (int i = 0; i < n; i++)
+		crowd[i].due = start + i * crowds[_i].every;
 	while (dead < n && at < 60000) {
 		offer_held(crowd, n);
 		publish_due(crowd, n, crowds[_i].act);
