@@ -32,8 +32,9 @@ static const struct advice of_broker[] = {
 	{ "JetStream does not answer", "turn on JetStream in the server's "
 	  "configuration, or for the account; a full disk may have turned it "
 	  "off: the log of the server tells" },
-	{ "no answer to", "if the broker is not busy, give the account the "
-	  "rights of outbox-master(8)" },
+	{ "no answer to", "if the disk of the broker is full, make room, and "
+	  "restart it if it still gives no answer; if it is not busy, give "
+	  "the account the rights of outbox-master(8)" },
 	{ "TLS", "correct nats.tls, or the server's certificate" },
 	{ "SSL", "correct nats.tls, or the server's certificate" },
 	{ "certificate", "correct nats.tls, or the server's certificate" },
@@ -50,8 +51,9 @@ static const struct advice of_refusal[] = {
 	{ "maximum ", "raise this limit of the stream, or delete messages "
 	  "that its consumers have read" },
 	{ "no answer", "the log of the broker tells why it stores nothing: "
-	  "its disk may be full, or the stream has no leader; outboxctl "
-	  "stream info shows the stream" },
+	  "its disk may be full (make room, and restart it if it still gives "
+	  "no answer), or the stream has no leader; outboxctl stream info "
+	  "shows the stream" },
 };
 
 static const struct advice of_endpoint[] = {
