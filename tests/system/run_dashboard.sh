@@ -107,8 +107,7 @@ is "$(js 'document.querySelectorAll("#partitions .cell").length')" 16 \
     'a cell for each partition'
 shows_text '#tile-delivered .value' '^[0-9,]+$' 'the last hour is counted'
 shows_text '#destinations' 'EVENTS' 'the destination is named'
-shows_text '#destinations .figures' 'works [1-9][0-9]*/s' \
-    'it works, at a rate'
+shows_text '#destinations .figures' '[1-9][0-9]*/s' 'and has a rate'
 before=$(text_of '#tile-delivered .value')
 grows() { [ "$(text_of '#tile-delivered .value')" != "$before" ]; }
 within 15 'numbers grow without a reload' grows
