@@ -10,6 +10,7 @@
 
 #include "health/health.h"
 #include "util/buf.h"
+#include "util/xalloc.h"
 
 static struct conf	conf;
 
@@ -597,24 +598,137 @@ START_TEST(worker_without_leases_is_not_missed)
 }
 END_TEST
 
-/* Every kind is found by a state above, and explained in the manual. */
+/* The entry of a kind in the manual, with its blanks as one; NULL: none. */
+static char *
+entry_of(const char *id)
+{
+	const char	*srcdir = getenv("srcdir"), *end, *last;
+	char		 path[4096], begin[64], *text, *entry, *to;
+
+	snprintf(path, sizeof(path), "%s/man/outboxctl.1",
+	    srcdir == NULL ? "." : srcdir);
+	snprintf(begin, sizeof(begin), "\n.It Cm %s\n", id);
+	text = strstr(read_file(path), begin);
+	if (text == NULL)
+		return NULL;
+	end = strstr(text + 1, "\n.It Cm ");
+	last = strstr(text + 1, "\n.El");
+	if (end == NULL || (last != NULL && last < end))
+		end = last;
+	entry = to = xstrndup(text, (size_t)(end - text));
+	for (const char *from = entry; *from != '\0'; from++)
+		if (*from != '\n')
+			*to++ = *from;
+		else if (to == entry || to[-1] != ' ')
+			*to++ = ' ';
+	*to = '\0';
+	return entry;
+}
+
+/* Every kind is found by a state above, and the manual has cause and remedy. */
 START_TEST(kind_is_found_and_explained)
 {
 	size_t				 n;
 	const struct health_kind	*kinds = health_kinds(&n);
 	const char			*id = kinds[_i].id;
-	const char			*srcdir = getenv("srcdir");
-	char				 path[4096], entry[64];
+	char				*entry = entry_of(id);
 	bool				 found = false;
 
 	ck_assert_uint_gt(n, (size_t)_i);
 	for (size_t i = 0; i < NROWS(states); i++)
 		found = found || strstr(states[i].ids, id) != NULL;
 	ck_assert_msg(found, "no state has the problem %s", id);
+	ck_assert_msg(entry != NULL, "PROBLEMS in outboxctl(1) lacks %s", id);
+	ck_assert_msg(strstr(entry, " Remedy: ") != NULL, "PROBLEMS in "
+	    "outboxctl(1): %s has no line that begins with Remedy:", id);
+	free(entry);
+}
+END_TEST
+
+/* The index above the entries has all ids, in the order of status. */
+START_TEST(index_is_that_of_the_code)
+{
+	size_t				 n;
+	const struct health_kind	*kinds = health_kinds(&n);
+	const char			*srcdir = getenv("srcdir");
+	char				 path[4096];
+	struct buf			 index = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || kinds[i].severity != kinds[i - 1].severity)
+			buf_printf(&index, "%s.It %s\n.Cm %s", i == 0 ? "" :
+			    "\n", health_severity_word(kinds[i].severity),
+			    kinds[i].id);
+		else
+			buf_printf(&index, " ,\n.Cm %s", kinds[i].id);
+	buf_str(&index, "\n.El\n");
 	snprintf(path, sizeof(path), "%s/man/outboxctl.1",
 	    srcdir == NULL ? "." : srcdir);
-	snprintf(entry, sizeof(entry), "\n.It Cm %s\n", id);
-	holds(read_file(path), entry);
+	ck_assert_msg(strstr(read_file(path), index.data) != NULL,
+	    "the index of PROBLEMS in outboxctl(1) has to be:\n%s",
+	    index.data);
+	buf_free(&index);
+}
+END_TEST
+
+/* "outboxctl dead retry 9 sends" as "dead retry"; its end, or NULL. */
+static const char *
+next_command(const char *text, char words[64])
+{
+	static const char	groups[] = " messages dead keys partitions "
+				    "schema stream phantoms audit ";
+	char			first[32], second[32], group[40];
+	int			n = 0;
+
+	text = strstr(text, "outboxctl ");
+	if (text == NULL)
+		return NULL;
+	text += strlen("outboxctl ");
+	if (strncmp(text, "-c ", 3) == 0) {
+		text += 3;
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+	}
+	first[0] = second[0] = words[0] = '\0';
+	first[sizeof(first) - 1] = second[sizeof(second) - 1] = '\0';
+	strncpy(first, text, sizeof(first) - 1);
+	n = (int)strspn(first, "abcdefghijklmnopqrstuvwxyz-");
+	first[n] = '\0';
+	snprintf(group, sizeof(group), " %s ", first);
+	if (strstr(groups, group) == NULL)
+		snprintf(words, 64, "%s", first);
+	else {
+		strncpy(second, text + n + (text[n] == ' '),
+		    sizeof(second) - 1);
+		second[strspn(second, "abcdefghijklmnopqrstuvwxyz-")] = '\0';
+		snprintf(words, 64, "%s %s", first, second);
+	}
+	return text;
+}
+
+/* The manual names the commands of the remedies that status prints. */
+START_TEST(manual_has_the_commands_of_remedies)
+{
+	json_t	*problems = judge(states[_i].state);
+	json_t	*p;
+	size_t	 i;
+
+	json_array_extend(problems, member_of(states[_i].state, "advice"));
+	json_array_foreach(problems, i, p) {
+		const char	*id = json_string_value(json_object_get(p,
+				    "id"));
+		const char	*at = json_string_value(json_object_get(p,
+				    "remedy"));
+		char		*entry = entry_of(id), command[64];
+
+		ck_assert_ptr_nonnull(entry);
+		while ((at = next_command(at, command)) != NULL)
+			ck_assert_msg(strstr(entry, command) != NULL, "PROBLEMS "
+			    "in outboxctl(1): %s: its remedy does not name: "
+			    "outboxctl %s", id, command);
+		free(entry);
+	}
+	json_decref(problems);
 }
 END_TEST
 
@@ -634,6 +748,9 @@ main(void)
 	tcase_add_test(tc, reason_is_told_once);
 	tcase_add_test(tc, worker_without_leases_is_not_missed);
 	tcase_add_loop_test(tc, kind_is_found_and_explained, 0, (int)n);
+	tcase_add_test(tc, index_is_that_of_the_code);
+	tcase_add_loop_test(tc, manual_has_the_commands_of_remedies, 0,
+	    NROWS(states));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

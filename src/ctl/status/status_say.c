@@ -98,6 +98,32 @@ say_problem(const struct ctl *c, const json_t *p)
 	buf_free(&b);
 }
 
+/* Their ids, by which the manual explains them. */
+static void
+say_ids(const struct ctl *c, const json_t *problems, const json_t *advice)
+{
+	const json_t	*lists[] = { problems, advice };
+	struct buf	 b = { 0 };
+	const char	*id, *last = "";
+	json_t		*p;
+	size_t		 i;
+
+	buf_str(&b, "see PROBLEMS in outboxctl(1): ");
+	for (int k = 0; k < 2; k++)
+		json_array_foreach(lists[k], i, p) {
+			id = member_text(p, "id");
+			if (strcmp(id, last) != 0)
+				buf_printf(&b, "%s%s", *last == '\0' ? "" :
+				    ", ", id);
+			last = id;
+		}
+	if (*last != '\0') {
+		fputs("  ", screen_out());
+		screen_put_lines(c, 2, b.data);
+	}
+	buf_free(&b);
+}
+
 /* The problems come in the order of their severity. */
 static void
 say_problems(const struct ctl *c, const json_t *status)
@@ -114,6 +140,7 @@ say_problems(const struct ctl *c, const json_t *status)
 		say_problem(c, p);
 	json_array_foreach(json_object_get(status, "advice"), i, p)
 		say_problem(c, p);
+	say_ids(c, problems, json_object_get(status, "advice"));
 }
 
 /* The fleet */
