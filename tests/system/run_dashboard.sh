@@ -220,6 +220,9 @@ shows_text '#problems, #top .verdict' 'problem' 'the head tells it'
 picture blocked_keys
 go '#/overview'
 shows_text '#problems' '[Ww]arning.*halted' 'and so does the overview'
+shows_text '#problems .remedy code' \
+    '^outboxctl -c [^ ]*/outbox.yml dead show [0-9]+$' \
+    'a command in a remedy is a whole one'
 picture blocked
 go '#/keys'
 click '#keys button[data-action="release"]'

@@ -12,11 +12,19 @@ import { worker_table } from "/workers.js";
 
 /* --- problems --- */
 
-/* A command of outboxctl: its words, options and numbers. */
-const command = new RegExp("(\\boutboxctl [a-z-]+(?: (?:list|show|retry|" +
-	"discard|resolve|replay|purge|blocked|release|sync|pause|resume|info|add|" +
-	"republish|forget|check|upgrade|install|print))?(?: (?:--[a-z-]+|" +
-	"\\d+))*|\\bservice [a-z-]+ [a-z]+)");
+/*
+ * A command, with all that belongs to it: -c FILE before its words, options with
+ * their values, numbers and quoted texts; or a statement of SQL.
+ */
+const value = "(?:'[^']*'|[\\w./:@*+-]*[\\d/*][\\w./:@*+-]*[\\w/*]|\\d+|" +
+	"[A-Z]{2,})";
+const command = new RegExp("(\\boutboxctl(?: -c " +
+	"(?:'[^']*'|[^\\s;,:]*[^\\s;,:.]))? [a-z-]+" +
+	"(?: (?:list|show|groups|retry|discard|resolve|replay|purge|blocked|bury|" +
+	"release|sync|pause|resume|info|add|republish|forget|check|upgrade|" +
+	`install|print))?(?: (?:-{1,2}[a-z-]+(?: ${value})?|${value}))*` +
+	"|\\b(?:service|systemctl) [a-z-]+ [a-z@-]+" +
+	"|\\bSET GLOBAL \\w+ = [^\\s,;]+|\\bUPDATE .+? WHERE id = \\d+)");
 
 /* Commands in a remedy are easier to find, and to copy, in their own type. */
 function remedy(text) {
