@@ -53,8 +53,8 @@ group_of() {
 		echo faults ;;
 	*/run_cluster.sh | */run_galera.sh | */run_failover.sh)
 		echo cluster ;;
-	*/run_health.sh | */run_monitor*.sh | */run_api.sh | */*dashboard.sh | \
-	    */run_metrics.sh | */*prometheus*.sh)
+	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
+	    */run_api.sh | */*dashboard.sh | */run_metrics.sh | */*prometheus*.sh)
 		echo monitor ;;
 	*/run_database.sh | */run_settings.sh | */run_durable.sh | */run_back.sh | \
 	    */run_content.sh | */run_shapes.sh | */run_inline.sh | \

@@ -10,6 +10,7 @@
 
 #define CONNECT_TIMEOUT_MS	2000
 #define PING_INTERVAL_MS	10000
+#define CORE_PING_MS		3000	/* nothing else is answered */
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
 
@@ -103,7 +104,8 @@ set_manner(struct bus *b, natsOptions *o, const char *server)
 	if (s == NATS_OK)
 		s = natsOptions_SetAllowReconnect(o, false);
 	if (s == NATS_OK)
-		s = natsOptions_SetPingInterval(o, PING_INTERVAL_MS);
+		s = natsOptions_SetPingInterval(o, b->conf->nats.core ?
+		    CORE_PING_MS : PING_INTERVAL_MS);
 	if (s == NATS_OK)
 		s = natsOptions_SetMaxPingsOut(o, MAX_PINGS_OUT);
 	if (s == NATS_OK)

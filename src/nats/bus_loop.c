@@ -44,13 +44,15 @@ bus_on_write(void *user, bool add)
 	return NATS_OK;
 }
 
+/*
+ * Changes nothing: bus_close() forgets the descriptor.  A thread of the library
+ * that finds a connection stale calls this after it has closed it, and there
+ * may be a new connection by then.
+ */
 natsStatus
 bus_on_detach(void *user)
 {
-	struct bus	*b = user;
-
-	b->want_read = b->want_write = false;
-	b->fd = -1;
+	(void)user;
 	return NATS_OK;
 }
 
@@ -129,7 +131,7 @@ bus_is_open(void *arg)
 void
 bus_hang_up(struct bus *b)
 {
-	if (b->nc != NULL && b->fd >= 0)
+	if (bus_is_open(b))
 		shutdown(b->fd, SHUT_RDWR);
 	/* Read the data that has arrived, then the end of file. */
 	for (int i = 0; i < HANG_UP_READS && bus_is_open(b); i++)

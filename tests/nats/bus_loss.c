@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "nats/bus_impl.h"
+
 static void
 start_loss(void)
 {
@@ -96,6 +98,17 @@ START_TEST(open_makes_a_new_connection)
 	bus.ops->begin(bus.arg, INT64_MAX);
 	send_row(2, 2);
 	ck_stored(2, 2);
+}
+END_TEST
+
+/* The library tells of an end when there is a new connection. */
+START_TEST(late_end_is_not_the_new_ones)
+{
+	struct stream_report	r;
+
+	ck_assert_int_eq(open_bus(&bus), 0);
+	bus_on_detach(bus.arg);
+	ck_assert_msg(bus.ops->check(bus.arg, &r, &e), "%s", e.text);
 }
 END_TEST
 
@@ -476,6 +489,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, loss_while_writing_ends_the_wait);
 	tcase_add_test(tc, restarted_server_is_used_again);
 	tcase_add_test(tc, open_makes_a_new_connection);
+	tcase_add_test(tc, late_end_is_not_the_new_ones);
 	tcase_add_test(tc, nothing_is_sent_later);
 	tcase_add_test(tc, silent_server_answers_later);
 	tcase_add_test(tc, slow_server_blocks_nobody);

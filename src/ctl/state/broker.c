@@ -73,6 +73,9 @@ state_broker(const struct ctl *c, struct pub *bus)
 
 	for (int i = 0; i < READS && pub_is_open(bus); i++)
 		pub_wait(bus, 1, -1, 0);
+	/* Without a stream nothing is asked: only a connect is answered. */
+	if (conf_stream(c->conf)[0] == '\0')
+		bus->ops->close(bus->arg);
 	if (is_heard(c, bus, &r, &e) || (kept && is_heard(c, bus, &r, &e)))
 		return report_json(bus->ops->name, &r);
 	return error_json(bus->ops->name, &e);
