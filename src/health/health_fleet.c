@@ -41,7 +41,7 @@ judge_database(struct health *h)
 
 	if (!json_is_object(db))
 		return;
-	health_database_remedy(h->conf, error, &remedy);
+	health_database_remedy(h, error, &remedy);
 	health_add(h, HEALTH_DATABASE, (struct health_about){ 0 }, remedy.data,
 	    "%s: %s", what_is_not_known(error), error);
 	buf_free(&remedy);
@@ -70,8 +70,8 @@ put_workers_remedy(const struct health *h, struct buf *b)
 	const json_t	*here = json_object_get(h->state, "this_host");
 
 	if (json_array_size(json_object_get(here, "workers")) > 0) {
-		buf_str(b, "correct what the workers of this host wait for: "
-		    "outboxctl logs");
+		buf_str(b, "correct what the workers of this host wait for, "
+		    "which another problem or outboxctl logs tells");
 		return;
 	}
 	command_file_start(b, h->conf->path);
@@ -111,6 +111,24 @@ judge_workers(struct health *h)
 	buf_free(&remedy);
 }
 
+/* Does a worker of this host wait, or is it this row that it cannot write? */
+static bool
+is_refused_here(const struct health *h, json_int_t sequence)
+{
+	const json_t	*here = json_object_get(h->state, "this_host");
+	json_t		*w, *row;
+	size_t		 i, k;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w) {
+		if (health_text(w, "why")[0] != '\0')
+			return true;
+		json_array_foreach(json_object_get(w, "rows"), k, row)
+			if (health_number(row, "sequence") == sequence)
+				return true;
+	}
+	return false;
+}
+
 /* Does another problem say why nothing, or not this message, is sent? */
 static bool
 is_wait_explained(const struct health *h, const json_t *oldest)
@@ -124,7 +142,8 @@ is_wait_explained(const struct health *h, const json_t *oldest)
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		if (health_has(h, causes[i]))
 			return true;
-	return json_is_true(json_object_get(oldest, "paused"));
+	return json_is_true(json_object_get(oldest, "paused")) ||
+	    is_refused_here(h, health_number(oldest, "sequence"));
 }
 
 static void

@@ -16,6 +16,7 @@
 #define SILENT_MS	6000
 
 #define TOKEN	"monitor.token_file"	/* how the monitor's text begins */
+#define LOCKED	"another session has locked"	/* see STORE_LOCKED */
 #define PAUSED	"publishing paused"	/* how a worker's text begins */
 
 static void
@@ -48,7 +49,7 @@ put_remedy(const struct health *h, const char *state, const char *why,
 	if (strcmp(state, "no broker") == 0)
 		health_broker_remedy(h->conf, why, b);
 	else if (strcmp(state, "no database") == 0)
-		health_database_remedy(h->conf, why, b);
+		health_database_remedy(h, why, b);
 	else if (strcmp(state, "paused") == 0 &&
 	    h->conf->publish.driver != DRIVER_NATS)
 		health_broker_remedy(h->conf, why, b);
@@ -61,7 +62,7 @@ put_remedy(const struct health *h, const char *state, const char *why,
 		    "what it lacks, or set wake.binlog: false; then outboxctl "
 		    "reload");
 	else
-		health_database_remedy(h->conf, why, b);
+		health_database_remedy(h, why, b);
 }
 
 /* Does another problem tell this reason already? */
@@ -77,13 +78,20 @@ is_told(const struct health *h, const char *why)
 	return false;
 }
 
+/* A worker with its connections waits for a statement. */
+static bool
+works(const char *state)
+{
+	return strcmp(state, "running") == 0 || strcmp(state, "standby") == 0;
+}
+
 /* Is what it waits for a problem already? */
 static bool
 is_explained(const struct health *h, const char *state)
 {
 	if (strcmp(state, "no broker") == 0)
 		return health_has(h, HEALTH_BROKER);
-	if (strcmp(state, "no database") == 0)
+	if (strcmp(state, "no database") == 0 || works(state))
 		return health_has(h, HEALTH_DATABASE) ||
 		    health_has(h, HEALTH_SCHEMA_NEWER);
 	return strcmp(state, "paused") == 0 &&
@@ -107,9 +115,56 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 	json_object_set_new(told, why, json_true());
 	put_remedy(h, state, why, &remedy);
 	health_add(h, paused ? HEALTH_PAUSED_PUBLISHING : HEALTH_WAITING_WORKER,
-	    (struct health_about){ NULL, json_pack("{s:O}", "worker",
-	    json_object_get(worker, "id")) }, remedy.data, "%s%s%s",
-	    says_so ? "" : state, says_so ? "" : ": ", why);
+	    (struct health_about){ health_member(worker, "why_since"),
+	    json_pack("{s:O}", "worker", json_object_get(worker, "id")) },
+	    remedy.data, "%s%s%s", says_so ? "" : works(state) ?
+	    "a statement waits" : state, says_so ? "" : ": ", why);
+	buf_free(&remedy);
+}
+
+/* The first row of all workers; *n: how many there are. */
+static const json_t *
+first_row(const json_t *here, size_t *n)
+{
+	const json_t	*first = NULL;
+	json_t		*w, *row;
+	size_t		 i, k;
+
+	*n = 0;
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		json_array_foreach(json_object_get(w, "rows"), k, row) {
+			if (first == NULL || health_number(row, "sequence") <
+			    health_number(first, "sequence"))
+				first = row;
+			(*n)++;
+		}
+	return first;
+}
+
+/* Others flow: the row and its key wait. */
+static void
+judge_rows(struct health *h, const json_t *here)
+{
+	size_t		 n;
+	const json_t	*row = first_row(here, &n);
+	long long	 sequence = health_number(row, "sequence");
+	struct buf	 remedy = { 0 };
+	char		 more[60] = "";
+
+	if (n == 0 || health_has(h, HEALTH_DATABASE))
+		return;
+	if (strstr(health_text(row, "why"), LOCKED) != NULL)
+		health_database_remedy(h, health_text(row, "why"), &remedy);
+	else
+		buf_printf(&remedy, "repair the row or the table (outboxctl "
+		    "schema check), or give it up: outboxctl messages discard "
+		    "%lld", sequence);
+	if (n > 1)
+		snprintf(more, sizeof(more), "; more such rows: %zu", n - 1);
+	health_add(h, HEALTH_REFUSED_ROW, (struct health_about){
+	    health_member(row, "since"), json_pack("{s:I}", "sequence",
+	    (json_int_t)sequence) }, remedy.data, "message %lld %s%s; it and "
+	    "its key wait", sequence, health_text(row, "why"), more);
 	buf_free(&remedy);
 }
 
@@ -458,6 +513,7 @@ health_judge_host(struct health *h)
 		judge_silence(h, worker);
 		judge_waits(h, worker, told);
 	}
+	judge_rows(h, here);
 	judge_helper(h, "listener", json_object_get(here, "listener"), told);
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
 	judge_monitor(h, here);

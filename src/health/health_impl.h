@@ -17,7 +17,7 @@ enum health_id {
 	HEALTH_WRONG_FILE,
 	HEALTH_OPTIONAL_RIGHTS, HEALTH_MISSING_TABLE,
 	HEALTH_REFUSED_SUBJECT,
-	HEALTH_HALTED_KEYS, HEALTH_HELD, HEALTH_IN_DOUBT, HEALTH_DEAD_LETTERS,
+	HEALTH_REFUSED_ROW, HEALTH_HALTED_KEYS, HEALTH_HELD, HEALTH_IN_DOUBT, HEALTH_DEAD_LETTERS,
 	HEALTH_PAUSED_PARTITIONS, HEALTH_UNOWNED_PARTITIONS,
 	HEALTH_CLOCK_BACK,
 	HEALTH_SILENT_WORKER, HEALTH_WAITING_WORKER,
@@ -70,7 +70,7 @@ json_t	*health_member(const json_t *, const char *member);
 /* Append what to do about this error of the broker, or of the database. */
 void	health_broker_remedy(const struct conf *, const char *error,
 	    struct buf *);
-void	health_database_remedy(const struct conf *, const char *error,
+void	health_database_remedy(const struct health *, const char *error,
 	    struct buf *);
 
 /* The same of a destination; rule NULL: of what no route takes. */

@@ -31,6 +31,7 @@ const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_OPTIONAL_RIGHTS] = { "optional_rights", HEALTH_WARNING },
 	[HEALTH_MISSING_TABLE] = { "missing_table", HEALTH_WARNING },
 	[HEALTH_REFUSED_SUBJECT] = { "refused_subject", HEALTH_WARNING },
+	[HEALTH_REFUSED_ROW] = { "refused_row", HEALTH_WARNING },
 	[HEALTH_HALTED_KEYS] = { "halted_keys", HEALTH_WARNING },
 	[HEALTH_HELD] = { "held_messages", HEALTH_WARNING },
 	[HEALTH_IN_DOUBT] = { "in_doubt", HEALTH_WARNING },

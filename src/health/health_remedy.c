@@ -10,6 +10,16 @@ struct advice {
 	const char	*part, *remedy;
 };
 
+/* Parts of texts: see STORE_LOCKED and DB_TOO_SLOW. */
+#define LOCKED		"another session has locked"
+#define TOO_SLOW	"no answer within"
+
+#define HOLDERS "SELECT p.id, p.user, p.host, p.command, p.time, p.state, " \
+	"t.trx_started, p.info FROM information_schema.processlist AS p LEFT " \
+	"JOIN information_schema.innodb_trx AS t ON t.trx_mysql_thread_id = " \
+	"p.id WHERE p.command NOT IN ('Daemon', 'Binlog Dump') ORDER BY " \
+	"t.trx_started IS NULL, t.trx_started, p.time DESC"
+
 #define CREATE_TABLES	"outboxctl setup --no-event, or correct mysql.database"
 #define UPGRADE		"as an administrator, outboxctl schema upgrade " \
 			"--admin root"
@@ -92,9 +102,6 @@ static const struct advice of_database[] = {
 	{ "(4151)", "unlock the account: ALTER USER ... ACCOUNT UNLOCK" },
 	{ "(1044)", "correct mysql.database, or grant it: outboxctl setup "
 	  "--no-event" },
-	{ "no answer within", "the server runs, and is slow or waits: as an "
-	  "administrator, SHOW FULL PROCESSLIST shows what it does; end what "
-	  "holds it up (KILL)" },
 	{ "ccess denied", "correct mysql.user and its password; outboxctl "
 	  "setup --no-event --new-password creates the account, or gives it "
 	  "the password of the configuration" },
@@ -107,6 +114,7 @@ static const struct advice of_database[] = {
 	{ "needs a whole number", UPGRADE " changes it, or tells how" },
 	{ "nknown column", UPGRADE " adds it" },
 	{ "(1176)", UPGRADE " adds the index" },
+	{ "for column", UPGRADE " changes the column, or tells how" },
 	{ "nknown system variable", "does a proxy stand before the server? "
 	  "Connect to the server itself, or let it pass this variable" },
 	{ "(1305)", "as an administrator, outboxctl schema install --admin "
@@ -207,13 +215,57 @@ health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
 	health_destination_remedy(conf, NULL, error, b);
 }
 
+/* The server tells where it writes, if it answers at all. */
+static void
+put_disks(const struct health *h, struct buf *b)
+{
+	const json_t	*server = json_object_get(h->state, "server");
+	const char	*data = health_text(server, "datadir");
+	const char	*binlog = health_text(server, "log_bin_basename");
+
+	buf_printf(b, "make room on the disk of the server's data%s%s",
+	    data[0] == '\0' ? "" : ", ", data);
+	if (data[0] == '\0' || (binlog[0] != '\0' &&
+	    strncmp(binlog, data, strlen(data)) != 0))
+		buf_printf(b, ", and of its binlog%s%s", binlog[0] == '\0' ?
+		    "" : ", ", binlog);
+}
+
+/* What waits for a lock, or for room, or hangs for another reason. */
+static bool
+put_remedy_of_wait(const struct health *h, const char *error, struct buf *b)
+{
+	if (strstr(error, "(1205)") != NULL ||
+	    strstr(error, LOCKED) != NULL) {
+		buf_str(b, "an administrator of the server sees who holds the "
+		    "lock, the oldest transaction first, then sessions that "
+		    "may have locked tables: " HOLDERS "; KILL its id ends "
+		    "it; if it hangs in COMMIT, ");
+		put_disks(h, b);
+	} else if (strstr(error, TOO_SLOW) != NULL) {
+		buf_str(b, "the server runs, and is slow or waits: ");
+		put_disks(h, b);
+		buf_str(b, ", if it is full; if not, an administrator sees "
+		    "what COMMIT waits for, such as a replica: SHOW FULL "
+		    "PROCESSLIST");
+	} else if (strstr(error, "(1114)") != NULL ||
+	    strstr(error, "(1021)") != NULL || strstr(error, "(1026)") != NULL)
+		put_disks(h, b);
+	else
+		return false;
+	return true;
+}
+
 void
-health_database_remedy(const struct conf *conf, const char *error,
+health_database_remedy(const struct health *h, const char *error,
     struct buf *b)
 {
+	const struct conf *conf = h->conf;
 	const char	*known = find_advice(of_database, sizeof(of_database) /
 			    sizeof(of_database[0]), error);
 
+	if (put_remedy_of_wait(h, error, b))
+		return;
 	if (known != NULL) {
 		buf_str(b, known);
 		return;

@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425846	/* "OBXF", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425847	/* "OBXG", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -99,6 +99,24 @@ struct scoreboard_refusals {
 	struct scoreboard_refused list[SCOREBOARD_REFUSED_TYPES];
 };
 
+/* A statement of this worker fails again and again, with its connection. */
+struct scoreboard_wait {
+	int64_t	since;				/* clock_ms(); 0: none does */
+	char	why[sizeof(struct err)];	/* the log's text */
+};
+
+/* A row that the database refuses, or that another session has locked. */
+struct scoreboard_row {
+	uint64_t sequence;
+	int64_t	 since;				/* clock_ms() */
+	char	 why[256];			/* "cannot be claimed: ..." */
+};
+
+#define SCOREBOARD_ROWS	16	/* shown by one worker, the first ones */
+
+/* Shorter waits are not told: others use the tables, too. */
+#define SCOREBOARD_WAIT_MS	3000
+
 /*
  * served may be out of date for a moment after a lease has come or gone; a
  * worker scans a new partition by itself.  Labels are compared as bytes, so
@@ -133,6 +151,9 @@ struct scoreboard_line {
 	struct label_set served;	/* labels of the leases it holds */
 	struct scoreboard_pause pause;
 	struct scoreboard_refusals refused;
+	struct scoreboard_wait wait;
+	uint32_t	 nrows;
+	struct scoreboard_row rows[SCOREBOARD_ROWS];
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];

@@ -123,7 +123,7 @@ db_fail(struct db *db, const char *what, struct err *e)
 	db->code = code;
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
 	if (has_timed_out(db, code))
-		err_set(e, "%s: no answer within %lld s (%u)", what,
+		err_set(e, "%s: " DB_TOO_SLOW " %lld s (%u)", what,
 		    (long long)db->wait_ms / 1000, code);
 	else
 		err_set(e, "%s: %s (%u)", what,
@@ -183,6 +183,7 @@ db_close(struct db *db)
 	if (db->mysql != NULL)
 		mysql_close(db->mysql);
 	db->mysql = NULL;
+	db->asked_at = 0;
 }
 
 bool
@@ -265,6 +266,7 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 	fault_point(what, "sent", db->mysql->net.fd);
 	if (mysql_read_query_result(db->mysql) != 0)
 		return db_fail(db, what, e);
+	db->asked_at = 0;
 	fault_point(what, "after", db->mysql->net.fd);
 	return 0;
 }

@@ -89,6 +89,12 @@ void		 db_rollback(struct db *);
 /* The fault of the last failed db_exec, db_query or db_open. */
 enum db_fault	 db_last_fault(const struct db *);
 
+/*
+ * In the error of a statement that had no answer within its timeout, which is
+ * DB_LOST: the server may be well.
+ */
+#define DB_TOO_SLOW	"no answer within"
+
 /* The error's number, of the server or the library; 0: it had none. */
 unsigned	 db_last_code(const struct db *);
 

@@ -12,10 +12,11 @@ struct db {
 	int64_t			 wait_ms;
 	size_t			 host;		/* the last one tried */
 	size_t			 next_host;
-	int64_t			 asked_at;	/* the last statement was sent */
 	char			 peer[300];
 	enum db_fault		 fault;
 	unsigned		 code;		/* error number of the fault */
+	int64_t			 asked_at;	/* clock_ms(), a statement without its
+						   answer; 0: none */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	unsigned		 version;	/* 100611, 90700: see db_open.c */

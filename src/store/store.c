@@ -8,6 +8,7 @@
 #include <string.h>
 #include <bsd/string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/xalloc.h"
 
@@ -473,16 +474,57 @@ store_learnt_wrong(const struct store *s)
 	return db_learnt_wrong(s->db);
 }
 
+static struct refusal *
+find_refusal(struct refusals *l, uint64_t sequence)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].sequence == sequence)
+			return &l->items[i];
+	return NULL;
+}
+
+/* False: it is known, or one of too many. */
+static bool
+is_news(struct refusals *l, uint64_t sequence, const char *what,
+    const char *why)
+{
+	struct refusal	*r = find_refusal(l, sequence);
+
+	if (r != NULL)
+		r->claim = l->claim;
+	if (r != NULL || l->n == STORE_REFUSALS)
+		return false;
+	r = &l->items[l->n++];
+	*r = (struct refusal){ .sequence = sequence, .since = clock_ms(),
+	    .claim = l->claim };
+	err_set(&r->why, "cannot be %s: %s", what, why);
+	return true;
+}
+
+void
+store_say_refused(struct store *s, uint64_t sequence, const char *what,
+    const struct err *why)
+{
+	if (is_news(&s->refusals, sequence, what, why->text))
+		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
+		    sequence), LOG_TEXT("error_class", "row")),
+		    "sequence %llu cannot be %s: the database refuses this "
+		    "row: %s; the row and its key wait: repair the row or the "
+		    "table, or run outboxctl messages discard %llu",
+		    (unsigned long long)sequence, what, why->text,
+		    (unsigned long long)sequence);
+}
+
 /* True once for each row. */
 static bool
-is_refused_anew(struct store *s, uint64_t sequence)
+is_kept_anew(struct store *s, uint64_t sequence)
 {
-	size_t	max = sizeof(s->refused) / sizeof(s->refused[0]);
+	size_t	max = sizeof(s->kept) / sizeof(s->kept[0]);
 
 	for (size_t i = 0; i < max; i++)
-		if (s->refused[i] == sequence)
+		if (s->kept[i] == sequence)
 			return false;
-	s->refused[s->nrefused++ % max] = sequence;
+	s->kept[s->nkept++ % max] = sequence;
 	return true;
 }
 
@@ -490,7 +532,7 @@ void
 store_say_kept(struct store *s, uint64_t sequence, const char *what,
     const struct err *why)
 {
-	if (is_refused_anew(s, sequence))
+	if (is_kept_anew(s, sequence))
 		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
 		    sequence), LOG_TEXT("error_class", "row")),
 		    "sequence %llu cannot be %s: the database refuses this "
@@ -499,17 +541,27 @@ store_say_kept(struct store *s, uint64_t sequence, const char *what,
 }
 
 void
-store_say_refused(struct store *s, uint64_t sequence, const char *what,
-    const struct err *why)
+store_say_locked(struct store *s, uint64_t sequence)
 {
-	if (!is_refused_anew(s, sequence))
-		return;
-	log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence", sequence),
-	    LOG_TEXT("error_class", "row")),
-	    "sequence %llu cannot be %s: the database refuses this row: "
-	    "%s; the row and its key wait: repair the row or the table, or "
-	    "run outboxctl messages discard %llu", (unsigned long long)sequence,
-	    what, why->text, (unsigned long long)sequence);
+	if (is_news(&s->refusals, sequence, "claimed", STORE_LOCKED))
+		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_NUMBER("sequence",
+		    sequence), LOG_TEXT("error_class", "row")),
+		    "sequence %llu cannot be claimed: " STORE_LOCKED "; the "
+		    "row and its key wait until that ends",
+		    (unsigned long long)sequence);
+}
+
+struct refusals *
+store_refusals(struct store *s)
+{
+	return &s->refusals;
+}
+
+void
+store_drop_refusal(struct refusals *l, size_t i)
+{
+	memmove(&l->items[i], &l->items[i + 1],
+	    (--l->n - i) * sizeof(l->items[0]));
 }
 
 int

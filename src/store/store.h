@@ -54,14 +54,41 @@ bool		 store_refused_value(const struct store *);
 bool		 store_isolate(const struct store *, struct isolate *, int rc);
 
 /*
- * Log, once, that the database refuses this row for its contents; what is the
- * act that failed, such as "buried".  Its message waits; or (kept) the row just
- * stays as it is.
+ * Rows that cannot be written now, the first ones: the database refuses them
+ * for their contents, or another session has locked them.
  */
-void		 store_say_kept(struct store *, uint64_t sequence,
-		    const char *what, const struct err *why);
+#define STORE_REFUSALS	16
+struct refusal {
+	uint64_t	sequence;
+	int64_t		since;		/* clock_ms() */
+	unsigned	claim;		/* the last one that met it */
+	struct err	why;		/* "cannot be claimed: ..." */
+};
+struct refusals {
+	struct refusal	items[STORE_REFUSALS];
+	size_t		n;
+	unsigned	claim;		/* the present one */
+};
+
+/*
+ * Log that the database refuses this row for its contents, and list it; once,
+ * until it leaves the list.  what is the act that failed, such as "buried".
+ * Beyond STORE_REFUSALS rows nothing is logged: the first ones stand for all.
+ */
 void		 store_say_refused(struct store *, uint64_t sequence,
 		    const char *what, const struct err *);
+
+/* Log it, once, of a row that just stays as it is. */
+void		 store_say_kept(struct store *, uint64_t sequence,
+		    const char *what, const struct err *why);
+
+/* As store_say_refused of a row that another session has locked: a warning. */
+#define STORE_LOCKED	"another session has locked the row"
+void		 store_say_locked(struct store *, uint64_t sequence);
+
+/* The owner of the rows removes those that are not refused any more. */
+struct refusals	*store_refusals(struct store *);
+void		 store_drop_refusal(struct refusals *, size_t i);
 
 /* Is what store_learn() has read not so any more?  See db_learnt_wrong. */
 bool		 store_learnt_wrong(const struct store *);

@@ -15,6 +15,11 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
+#define LOCK_WAIT	1205	/* a lock was waited for too long */
+
+/* After a locked row was met, longer than until it is tried again. */
+#define LOCKED_MS	10000
+
 void
 store_put_fence(struct store *s, const struct range *ranges, size_t n)
 {
@@ -164,6 +169,17 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	return store_exec(s, "claim", claimed, e);
 }
 
+/*
+ * The token does not fit its column: not the fault of a row, and no row can be
+ * claimed.  Then the tables are wrong, as without the column.
+ */
+static bool
+is_columns_fault(const struct store *s, const struct err *e)
+{
+	return strstr(e->text, "for column") != NULL && strstr(e->text,
+	    store_column_name(s, "claim_token")) != NULL;
+}
+
 /* Claim; a row that the database refuses for its contents is left out. */
 static int
 claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
@@ -171,12 +187,15 @@ claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
 {
 	struct isolate	 i = isolate_rows(c.set.n, 0);
 	const uint64_t	*all = c.set.sequences;
+	int		 rc;
 
 	for (; isolate_next(&i); *claimed += i.changed) {
 		c.set.sequences = all + i.from;
 		c.set.n = i.n;
-		if (store_isolate(s, &i, run_claim(s, &c, abandoned,
-		    &i.changed, e))) {
+		rc = run_claim(s, &c, abandoned, &i.changed, e);
+		if (rc < 0 && is_columns_fault(s, e))
+			return -1;
+		if (store_isolate(s, &i, rc)) {
 			store_say_refused(s, all[i.from], "claimed", e);
 			batch_refuse(b, all[i.from]);
 		}
@@ -189,19 +208,100 @@ claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
  * every row took a tenth of the claim's time.  If it fails, the rows of the
  * first statement have our nonce, and the next claim takes them again.
  */
-int
-store_claim(struct store *s, const struct claim_set *set, struct batch *b,
+static int
+claim_all(struct store *s, const struct claim_set *set, struct batch *b,
     uint64_t *claimed, struct err *e)
 {
 	struct claim	c = { *set, b->token };
 
-	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
-	    ++s->claims, (long long)s->conf->worker.claim_ttl);
-	b->claimed_at = clock_ms();
-	*claimed = 0;
+	if (set->n == 0)
+		return 0;
 	if (claim_some(s, c, false, b, claimed, e) < 0)
 		return -1;
 	return *claimed == set->n ? 0 : claim_some(s, c, true, b, claimed, e);
+}
+
+/*
+ * Leave out of the set the rows that another session has locked.  One that was
+ * deleted meanwhile is left out, too.
+ */
+static int
+leave_locked(struct store *s, struct claim_set *set, uint64_t *unlocked,
+    struct batch *b, struct err *e)
+{
+	struct db_rows	*rows;
+	size_t		 n = 0;
+	bool		 more;
+
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} WHERE "
+	    "{global_sequence} IN (");
+	store_put_list(s, set->sequences, set->n);
+	store_put(s, ") ORDER BY {global_sequence} FOR UPDATE SKIP LOCKED");
+	if ((rows = store_query(s, "claim", e)) == NULL)
+		return -1;
+	more = db_next(rows);
+	for (size_t i = 0; i < set->n; i++)
+		if (more && db_u64(rows, 0) == set->sequences[i]) {
+			unlocked[n++] = set->sequences[i];
+			more = db_next(rows);
+		} else {
+			store_say_locked(s, set->sequences[i]);
+			batch_refuse(b, set->sequences[i]);
+		}
+	db_rows_free(rows);
+	if (n < set->n)
+		s->locked_until = clock_ms() + LOCKED_MS;
+	set->sequences = unlocked;
+	set->n = n;
+	return 0;
+}
+
+/* The others do not wait for rows that are locked. */
+static int
+claim_unlocked(struct store *s, struct claim_set set, struct batch *b,
+    uint64_t *claimed, struct err *e)
+{
+	uint64_t	*unlocked = xcalloc(set.n, sizeof(*unlocked));
+	struct err	 why = *e;
+	size_t		 n = set.n;
+	int		 rc;
+
+	if ((rc = leave_locked(s, &set, unlocked, b, e)) == 0 && set.n < n)
+		rc = claim_all(s, &set, b, claimed, e);
+	else if (store_is_open(s)) {	/* something else is locked */
+		*e = why;
+		rc = -1;
+	}
+	free(unlocked);
+	return rc;
+}
+
+/*
+ * To wait for a lock costs all rows that time: once one was met, claims ask
+ * first for a while.
+ */
+int
+store_claim(struct store *s, const struct claim_set *set, struct batch *b,
+    uint64_t *claimed, struct err *e)
+{
+	struct claim_set	c = *set;
+	uint64_t		*unlocked = NULL;
+	int			 rc = 0;
+
+	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
+	    ++s->claims, (long long)s->conf->worker.claim_ttl);
+	s->refusals.claim = s->claims;
+	b->claimed_at = clock_ms();
+	*claimed = 0;
+	if (clock_ms() < s->locked_until) {
+		unlocked = xcalloc(set->n, sizeof(*unlocked));
+		rc = leave_locked(s, &c, unlocked, b, e);
+	}
+	if (rc == 0 && (rc = claim_all(s, &c, b, claimed, e)) < 0 &&
+	    store_code(s) == LOCK_WAIT)
+		rc = claim_unlocked(s, c, b, claimed, e);
+	free(unlocked);
+	return rc;
 }
 
 int

@@ -64,8 +64,11 @@ struct store {
 						   0: another writes it */
 	bool			 columns[NOPTIONAL];	/* which exist */
 	struct fit		 fits[NFITS];
-	uint64_t		 refused[16];	/* rows already logged */
-	unsigned		 nrefused;
+	struct refusals		 refusals;
+	uint64_t		 kept[16];	/* rows already logged */
+	unsigned		 nkept;
+	int64_t			 locked_until;	/* clock_ms(); claims ask before
+						   which rows are locked */
 	struct aside		 aside;
 	/* If set, statements are explained to it, not run. */
 	void			(*planned)(void *, const char *,

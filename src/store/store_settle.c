@@ -13,7 +13,7 @@
 #include "util/xalloc.h"
 
 /* The delay of a row that the database refuses for its contents. */
-#define ASIDE_MS	30000
+#define ASIDE_MS	5000
 
 /* Bits of settled.done: written, and perhaps written. */
 #define SETTLED(outcome)	(1u << (outcome))

@@ -14,8 +14,13 @@
 /* A row that another worker has claimed is tried again after this. */
 #define FOREIGN_CLAIM_MS	1000
 
-/* A row whose claim the database refuses is tried again after this. */
-#define REFUSED_MS		30000
+/*
+ * A row whose claim the database refuses is tried again after this: it is told
+ * as a problem, which ends then.  Each of many takes two statements.
+ */
+#define REFUSED_MS		5000
+#define REFUSED_MANY		100
+#define REFUSED_MANY_MS		30000
 
 /* So many scheduled rows that cannot be moved: no other one can. */
 #define STAYING_MAX		8
@@ -158,7 +163,8 @@ learn_waiting(struct backlog *b, const struct picks *k,
 	if (wait < w->scheduled_ms)
 		wait = w->scheduled_ms;
 	if (refused)
-		wait = REFUSED_MS;
+		wait = batch->nrefused > REFUSED_MANY ? REFUSED_MANY_MS :
+		    REFUSED_MS;
 	/* Due, free and still not claimed: our lease has another epoch. */
 	if (wait == 0 && !w->claimed) {
 		b->reread = true;

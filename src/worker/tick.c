@@ -144,6 +144,25 @@ count_former(struct tick *t, const struct batch *b)
 }
 
 /*
+ * A row is refused as long as it waits here, and until a batch has it and
+ * nothing of that batch was refused for it.
+ */
+static void
+drop_refusals(struct tick *t, const struct batch *b)
+{
+	struct refusals	*l = store_refusals(t->store);
+
+	for (size_t i = l->n; i-- > 0;) {
+		const struct refusal	*r = &l->items[i];
+
+		if (!lanes_has_row(t->backlog.lanes, r->sequence) ||
+		    (r->claim != l->claim &&
+		    batch_msg(b, r->sequence) != NULL))
+			store_drop_refusal(l, i);
+	}
+}
+
+/*
  * The stages
  */
 
@@ -164,6 +183,7 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
+	drop_refusals(t, &s->batch);
 	settle_close(s);
 	return 0;
 }

@@ -33,13 +33,15 @@ keep(void *arg)
 	struct worker	*w = arg;
 	struct err	 e;
 
-	w->line->alive_at = clock_ms();
+	w->asked_at = w->line->alive_at = clock_ms();
 	if (got_orphaned || got_term > 1)
 		return KEEP_ABANDON;
 	/* Without a database, still wait for the PubAcks: settle tries again. */
 	if (can_ask_db(w) &&
-	    fleet_keep_alive(&w->fleet, clock_ms(), &e) < 0)
+	    fleet_keep_alive(&w->fleet, clock_ms(), &e) < 0) {
+		w->fleet_waits = true;
 		worker_db_failed(w, &e);
+	}
 	return got_term || got_handover || !store_is_open(w->store) ?
 	    KEEP_FINISH : KEEP_ON;
 }
@@ -94,10 +96,14 @@ stay_in_fleet(struct worker *w)
 {
 	struct err	e;
 
-	if (round_of_fleet(w, clock_ms(), &e) < 0)
+	w->asked_at = clock_ms();
+	if (round_of_fleet(w, w->asked_at, &e) < 0) {
+		w->fleet_waits = true;
 		worker_db_failed(w, &e);
-	else
+	} else {
+		worker_not_busy(w, true);
 		reconnect_lasts(&w->db, clock_ms());
+	}
 	if (w->fleet.ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
 	count_leases(w);

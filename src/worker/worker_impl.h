@@ -48,7 +48,10 @@ struct worker {
 	struct log_throttle		 unaudited_why;
 	struct log_throttle		 refusal;	/* of wake.subject */
 	bool				 deaf;	/* it was refused */
-	int64_t				 busy_since;	/* clock_ms(); 0: not */
+	bool				 fleet_waits;	/* not the tick: see
+							   line->wait */
+	int64_t				 asked_at;	/* so its statements, or
+							   those of the tick, began */
 	int64_t				 check_at;	/* next stream check */
 	bool				 unfit;		/* paused by the last */
 	bool				 unaudited;	/* paused by the audit */
@@ -88,6 +91,9 @@ void	worker_unpause(struct worker *);
 
 /* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);
+
+/* Statements of the fleet, or of the tick, work: they wait for no lock. */
+void	worker_not_busy(struct worker *, bool fleet);
 
 void	worker_open_db(struct worker *);
 

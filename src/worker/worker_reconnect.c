@@ -11,10 +11,12 @@
 
 #include <bsd/string.h>
 
+#include "store/store_sql.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #define BUSY_PAUSE_MS		1000
+#define LOCK_WAIT		1205	/* a lock was waited for too long */
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 #define UNAUDITED_MS		30000	/* until an audit is tried again */
 #define UNFIT_CHECK_MS		1000	/* while others take messages */
@@ -72,20 +74,32 @@ destination_is_unfit(struct worker *w, enum error_class class,
 	log_throttle_warn(&w->partial, text, clock_ms());
 }
 
-/* The statement did nothing.  Warn after lease_renew: leases may expire. */
+/* The statement did nothing.  Warn after a while: leases may expire. */
 static void
 db_is_busy(struct worker *w, const struct err *e)
 {
-	int64_t	now = clock_ms();
+	struct scoreboard_wait	*wait = &w->line->wait;
+	int64_t			 now = clock_ms();
 
 	reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
 	w->clean = false;
-	if (w->busy_since == 0)
-		w->busy_since = now;
-	if (now - w->busy_since < w->conf->worker.lease_renew)
+	strlcpy(wait->why, e->text, sizeof(wait->why));
+	if (wait->since == 0)
+		wait->since = store_code(w->store) == LOCK_WAIT ||
+		    w->fleet_waits ? w->asked_at : now;
+	if (now - wait->since < SCOREBOARD_WAIT_MS)
 		log_debug("%s; tried again", e->text);
 	else
 		log_throttle_warn(&w->busy, e->text, now);
+}
+
+void
+worker_not_busy(struct worker *w, bool fleet)
+{
+	if (w->fleet_waits != fleet)
+		return;
+	w->line->wait.since = 0;
+	log_throttle_over(&w->busy, "statements", clock_ms());
 }
 
 /*
@@ -122,6 +136,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	case DB_WRONG:
 		/* A new connection reads the schema again, too. */
 		store_close(w->store);
+		w->line->wait.since = 0;
 		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
 	}
 }

@@ -76,6 +76,24 @@ show_silent(struct scoreboard_refused *r, const struct silent *s,
 	copy_cut(r->why, sizeof(r->why), s->why.text);
 }
 
+/* Readers may see a half: the rows are few, and change rarely. */
+static void
+show_rows(struct worker *w)
+{
+	const struct refusals	*l = store_refusals(w->store);
+	struct scoreboard_line	*line = w->line;
+
+	line->nrows = 0;
+	for (size_t i = 0; i < l->n && i < SCOREBOARD_ROWS; i++) {
+		struct scoreboard_row	*r = &line->rows[i];
+
+		r->sequence = l->items[i].sequence;
+		r->since = l->items[i].since;
+		copy_cut(r->why, sizeof(r->why), l->items[i].why.text);
+	}
+	line->nrows = (uint32_t)l->n;
+}
+
 /* The types that are refused while others are taken; the master logs them. */
 static void
 show_refused(struct worker *w)
@@ -291,6 +309,8 @@ show_state(struct worker *w)
 {
 	enum scoreboard_state	state = SCOREBOARD_RUNNING;
 
+	if (w->db.throttle.active && !w->db.proven)
+		return;		/* so far it is no better than before */
 	if (w->route.throttle.active)
 		state = SCOREBOARD_PAUSED;
 	else if (fleet_stands_by(&w->fleet))
@@ -305,11 +325,11 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	int64_t	took = clock_us() - start;
 
 	histogram_add(&w->totals->tick, histogram_us, took);
-	w->busy_since = 0;
-	log_throttle_over(&w->busy, "statements", clock_ms());
+	worker_not_busy(w, false);
 	count_tick(w, res);
 	complain(w, res);
 	show_refused(w);
+	show_rows(w);
 	report_tick(&w->report, &w->fleet, res, took / 1000,
 	    w->poll.pause_ms, clock_ms());
 }
@@ -323,6 +343,7 @@ worker_tick(struct worker *w)
 	size_t			owned = w->line->owned;
 
 	w->clean = true;
+	w->asked_at = start / 1000;
 	show_state(w);
 	candidates_go_narrow(&w->tick.backlog.candidates,
 	    poll_interval_is_narrow(&w->poll, start / 1000));
@@ -330,6 +351,8 @@ worker_tick(struct worker *w)
 	    &e) < 0) {
 		/* Which partitions have new rows is not known any more. */
 		w->poll.at = w->poll.all_at = clock_ms();
+		w->fleet_waits = false;
+		show_rows(w);
 		worker_db_failed(w, &e);
 		return;
 	}
@@ -348,6 +371,8 @@ worker_settle(struct worker *w)
 	struct err		e;
 	int64_t			start = clock_us();
 
+	w->fleet_waits = false;
+	w->asked_at = start / 1000;
 	if (tick_settle(&w->tick, &res, &e) < 0)
 		worker_db_failed(w, &e);
 	else

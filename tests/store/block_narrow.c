@@ -112,11 +112,11 @@ START_TEST(failed_tick_looks_everywhere)
 	add_rows(1, 3, "'p00'");
 	parts_find(&w.tick.backlog.parts, bytes_of("p00"))->woken = true;
 	story.before = "UPDATE `outbox` AS o";
-	story.meanwhile = "START TRANSACTION; SELECT global_sequence FROM "
-	    "outbox WHERE global_sequence = 1 FOR UPDATE";
+	story.meanwhile = "START TRANSACTION; SELECT lease_epoch FROM "
+	    "outbox_partitions FOR UPDATE";
 	worker_tick(&w);
 	sql("ROLLBACK");
-	ck_assert_int_eq(store_fault(n->store), DB_BUSY);
+	ck_assert(store_is_open(n->store));
 	ck_assert_int_le(w.poll.at, clock_ms());
 	ck_assert(!poll_interval_is_narrow(&w.poll, clock_ms()));
 	tick_free(&w.tick);

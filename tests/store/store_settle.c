@@ -332,7 +332,7 @@ START_TEST(refused_row_is_set_aside)
 	ck_counts(&refusals[_i].done);
 	ck_assert_int_eq(b.msgs[3].outcome, OUT_DEFER);
 	ck_sql("3 NULL 1 1", "SELECT attempts, claim_token, available_at "
-	    "BETWEEN NOW(6) + INTERVAL 20 SECOND AND NOW(6) + INTERVAL 30 "
+	    "BETWEEN NOW(6) AND NOW(6) + INTERVAL 5 "
 	    "SECOND, last_error LIKE 'cannot be %s:%%obstacle%%' FROM outbox "
 	    "WHERE global_sequence = 4", refusals[_i].what);
 	/* It was sent, and no column says so: it is in doubt. */
@@ -356,7 +356,7 @@ START_TEST(row_that_takes_nothing_keeps_its_claim)
 	ck_counts(_i == 0 ? &(struct settled){ .delivered = 5 } :
 	    &(struct settled){ .retried = 5 });
 	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
-	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
+	ck_assert_int_eq(b.msgs[3].delay_ms, 5000);
 	ck_sql("3 1", "SELECT attempts, claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);
 	ck_rows(_i == 0 ? "4" : "NULL", "in_doubt_since IS NOT NULL");
@@ -375,7 +375,7 @@ START_TEST(row_that_cannot_be_in_doubt_keeps_its_claim)
 	settle();
 	ck_done(.retried = 5);
 	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
-	ck_assert_int_eq(b.msgs[3].delay_ms, 30000);
+	ck_assert_int_eq(b.msgs[3].delay_ms, 5000);
 	ck_sql("1", "SELECT claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);
 	ck_rows("1,2,3,5,6", "in_doubt_since IS NOT NULL AND attempts = 4");

@@ -435,6 +435,107 @@ if ! is_short; then
 	within 20 'healthy with its password' is_healthy
 fi
 
+# What a worker says about a row or a statement.  hold SQL: a session that keeps
+# what this has locked, until let_go
+hold() {
+	coproc SESSION { exec "$SANDBOX" sql "$DIR/db" -nN app 2>&1; }
+	exec 7>&"${SESSION[1]}" 6<&"${SESSION[0]}"
+	eval "exec ${SESSION[1]}>&-"
+	printf '%s; SELECT "held by", CONNECTION_ID();\n' "$1" >&7
+	HOLDER=$!
+	while read -rt 20 -u 6 line && [[ $line != 'held by'* ]]; do :; done
+	HOLD=${line##*[^0-9]}
+}
+let_go() {
+	exec 7>&- 6<&-
+	wait "$HOLDER" 2> /dev/null
+}
+# shows_holders: the statement of the remedy, run as printed
+shows_holders() {
+	sql "$(field '.problems[].remedy' |
+	    sed -n 's/.*: \(SELECT p\.id.* DESC\);.*/\1/p' | head -1)" |
+	    cut -f 1
+}
+# has_since ID: it tells when it began
+has_since() { ctl --json status; [ -n "$(field ".problems[] | select(.id == \"$1\") | .since // \"\"")" ]; }
+
+sql "START TRANSACTION; $(event_row locked 1 "'p00'" 'NOW(6) + INTERVAL 2 SECOND')
+    COMMIT"
+LOCKED=$(oldest)
+hold "START TRANSACTION; SELECT * FROM outbox WHERE global_sequence = $LOCKED
+    FOR UPDATE"
+enqueue_keys beside 3 paid
+told refused_row "^message $LOCKED cannot be claimed: another session has locked the row; it and its key wait: an administrator .*KILL its id ends it"
+is "$(pending)" 1 'refused_row: messages of other keys are sent'
+check 'refused_row: it has a time' has_since refused_row
+within 10 'refused_row: messages show says so' waits_for \
+    '^the database: it cannot be claimed: another session has locked the row$'
+ctl --json status
+is "$(shows_holders | head -n 1)" "$HOLD" \
+    'refused_row: the statement of the remedy shows the session first'
+sql "KILL $HOLD"
+over refused_row
+let_go
+wait_for 20 is_drained
+
+# While each write waits, doctor needs minutes.
+# waits NAME TEXT REMEDY
+waits() {
+	within 10 "$1: status tells it" has_problem waiting_worker
+	within 10 "$1: the monitor tells it" monitor_tells waiting_worker
+	ctl --json status
+	like "$(field '.problems[] | select(.id == "waiting_worker") | .why')" \
+	    "$2" "$1: its reason"
+	check "$1: its remedy" is_remedied "$3"
+	check "$1: since when" has_since waiting_worker
+}
+if ! is_short; then
+	sql 'ALTER TABLE outbox MODIFY claim_token VARCHAR(16) NULL'
+	enqueue_keys short 2 paid
+	waits 'claim_token is too short' "no database: claim: Data too long for column 'claim_token'" \
+	    'outboxctl schema upgrade --admin root changes the column'
+	within 10 'claim_token is too short: messages show says so' waits_for \
+	    '^its worker, which waits for the database: claim: Data too long'
+	ctl schema check
+	sql "$(grep -Eo 'ALTER TABLE .*MODIFY .*claim_token[^;]*' <<< "$OUT")"
+	over waiting_worker
+	wait_for 20 is_drained
+
+	for lock in 'FLUSH TABLES WITH READ LOCK' 'LOCK TABLES outbox READ' \
+	    'START TRANSACTION; SELECT * FROM outbox_partitions FOR UPDATE'; do
+		sql "START TRANSACTION; $(event_row "$lock" 1 "'p00'" \
+		    'NOW(6) + INTERVAL 2 SECOND') COMMIT"
+		hold "$lock"
+		waits "$lock" 'a statement waits: [a-z ]+: Lock wait.*1205' \
+		    'an administrator of the server sees who holds the lock'
+		within 10 "$lock: messages show says so" waits_for \
+		    '^its worker, which waits for the database: [a-z ]+: Lock wait'
+		ctl --json status
+		check "$lock: the remedy shows the session" \
+		    grep -qx "$HOLD" <(shows_holders)
+		sql "KILL $HOLD"
+		over waiting_worker
+		let_go
+		wait_for 20 is_drained
+	done
+
+	hold 'LOCK TABLES outbox WRITE'
+	within 10 'LOCK TABLES outbox WRITE: status tells it' has_problem database
+	check 'LOCK TABLES outbox WRITE: its remedy' \
+	    is_remedied 'an administrator of the server sees who holds the lock'
+	let_go
+	over database
+
+	# Each COMMIT hangs, as on a full disk.
+	semi=rpl_semi_sync_master
+	sql "SET GLOBAL ${semi}_timeout = 100000000, GLOBAL ${semi}_enabled = 1"
+	waits 'COMMIT hangs' 'no database: [a-z]+: (no answer within|Lock wait)' \
+	    "make room on the disk of the server's data, .*/data/"
+	sql "SET GLOBAL ${semi}_enabled = 0"
+	over waiting_worker
+	within 20 'healthy, commits are answered again' is_healthy
+fi
+
 # While the monitor's outboxctl is connected: it sees that a table has gone.
 is_ready_told() { get http://localhost/readyz > "$DIR/ready"
     has_line "$DIR/ready" missing_table; }

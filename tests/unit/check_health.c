@@ -134,6 +134,30 @@ static const struct {
 	  "[{\"state\": \"no database\", \"why\": \"gone\"}]}}",
 	  "no_worker waiting_worker ", 1,
 	  "no worker is alive: correct what the workers of this host wait for" },
+	{ WORKER("\"state\": \"running\", \"why\": \"claim: Lock wait (1205)\""),
+	  "waiting_worker ", 1, "a statement waits: claim: Lock wait (1205): an "
+	  "administrator of the server sees who holds the lock" },
+	{ WORKER("\"state\": \"no database\", \"why\": \"register: no answer "
+	  "within 5 s (2013)\""), "waiting_worker ", 1, "(2013): the server "
+	  "runs, and is slow or waits: make room on "
+	  "the disk of the server's data, and of its binlog, if it is full; if "
+	  "not, an administrator sees what COMMIT waits for" },
+	{ "{" ALIVE "\"server\": {\"datadir\": \"/d/\", \"log_bin_basename\": "
+	  "\"/b/log\"}, \"this_host\": {\"workers\": [{\"state\": "
+	  "\"no database\", \"why\": \"no answer within 5 s (2013)\"}]}}",
+	  "waiting_worker ", 1, "make room on the disk of the server's data, "
+	  "/d/, and of its binlog, /b/log, if" },
+	{ WORKER("\"rows\": [{\"sequence\": 9, \"why\": \"cannot be claimed: "
+	  "x\"}, {\"sequence\": 8, \"why\": \"cannot be claimed: another "
+	  "session has locked the row\"}]"), "refused_row ", 1, "message 8 "
+	  "cannot be claimed: another session has locked the row; more such rows: 1; "
+	  "it and its key wait: an administrator" },
+	{ "{" ALIVE "\"oldest\": {\"sequence\": 9, \"age_ms\": 90000}, "
+	  "\"this_host\": {\"workers\": [{\"rows\": [{\"sequence\": 9, \"why\": "
+	  "\"cannot be claimed: x\"}]}]}}", "refused_row ", 1, "message 9 cannot "
+	  "be claimed: x; it and its key wait: repair the row or the table "
+	  "(outboxctl schema check), or give it up: outboxctl messages discard "
+	  "9" },
 	{ "{\"workers\": {\"live\": 0}, \"schema\": {\"version\": \"99\", "
 	  "\"newest\": 1}, \"this_host\": {\"workers\": [{\"state\": "
 	  "\"no database\", \"why\": \"version 99\"}]}}", "schema_newer ", 1,

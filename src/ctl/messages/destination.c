@@ -16,15 +16,6 @@ is_same(const json_t *a, const char *member_a, const json_t *b,
 	return x != NULL && y != NULL && strcmp(x, y) == 0;
 }
 
-static bool
-is_held_up(const json_t *worker)
-{
-	const char	*state = member_text(worker, "state");
-
-	return member_text(worker, "why") != NULL &&
-	    (strcmp(state, "no broker") == 0 || strcmp(state, "paused") == 0);
-}
-
 /* While a lease is live only its owner counts, which may not be here. */
 static const json_t *
 find_held_up(const json_t *here, const json_t *o)
@@ -34,7 +25,7 @@ find_held_up(const json_t *here, const json_t *o)
 	size_t	 i;
 
 	json_array_foreach(json_object_get(here, "workers"), i, w)
-		if (is_held_up(w) &&
+		if (member_text(w, "why") != NULL &&
 		    (!live || is_same(w, "id", o, "lease_owner")))
 			return w;
 	return NULL;
@@ -57,6 +48,34 @@ find_failing(const json_t *here, const json_t *o)
 	return NULL;
 }
 
+static json_t *
+wait_of_worker(const json_t *w)
+{
+	const char	*state = member_text(w, "state");
+
+	if (strcmp(state, "no broker") == 0 || strcmp(state, "paused") == 0)
+		return json_sprintf("its destination, which does not take it "
+		    "now: %s", member_text(w, "why"));
+	return json_sprintf("its worker, which waits for the database: %s",
+	    member_text(w, "why"));
+}
+
+/* No worker can write the row; NULL: they can, or have not tried. */
+static json_t *
+wait_of_row(const json_t *here, const json_t *o)
+{
+	json_t	*w, *row;
+	size_t	 i, k;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		json_array_foreach(json_object_get(w, "rows"), k, row)
+			if (member_number(row, "sequence") ==
+			    member_number(o, "sequence"))
+				return json_sprintf("the database: it %s",
+				    member_text(row, "why"));
+	return NULL;
+}
+
 /* Its type is refused while others are taken. */
 static const json_t *
 find_refused(const json_t *here, const json_t *o)
@@ -73,14 +92,14 @@ find_refused(const json_t *here, const json_t *o)
 json_t *
 destination_waits(const struct ctl *c, const json_t *o)
 {
-	json_t		*here = state_this_host(c), *text = NULL;
-	const json_t	*cause = find_held_up(here, o);
+	json_t		*here = state_this_host(c);
+	json_t		*text = wait_of_row(here, o);
+	const json_t	*cause;
 
-	if (cause == NULL)
-		cause = find_failing(here, o);
-	if (cause == NULL)
-		cause = find_refused(here, o);
-	if (cause != NULL)
+	if (text == NULL && (cause = find_held_up(here, o)) != NULL)
+		text = wait_of_worker(cause);
+	if (text == NULL && ((cause = find_failing(here, o)) != NULL ||
+	    (cause = find_refused(here, o)) != NULL))
 		text = json_sprintf("its destination, which does not take it "
 		    "now: %s", member_text(cause, "why"));
 	json_decref(here);

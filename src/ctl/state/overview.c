@@ -304,19 +304,26 @@ put_held(struct ctl *c, json_t *state, struct err *e)
 	    held);
 }
 
-/* What the server does with connections; null: it does not tell. */
+/* What the server does with connections, and its disks; null: not told. */
 static int
 put_server(struct ctl *c, json_t *state, struct err *e)
 {
 	struct db_rows	*rows;
+	json_t		*server = json_null();
 
-	store_sql(c->store, "SHOW GLOBAL VARIABLES LIKE 'wait_timeout'");
+	store_sql(c->store, "SHOW GLOBAL VARIABLES WHERE variable_name IN "
+	    "('wait_timeout', 'datadir', 'log_bin_basename')");
 	rows = store_query(c->store, "server", e);
 	if (rows == NULL && !store_is_open(c->store))
 		return -1;
-	json_object_set_new(state, "server", rows == NULL || !db_next(rows) ?
-	    json_null() : json_pack("{s:I}", "wait_timeout",
-	    (json_int_t)db_u64(rows, 1)));
+	if (rows != NULL && db_nrows(rows) > 0)
+		server = json_object();
+	while (rows != NULL && db_next(rows))
+		json_object_set_new(server, db_text(rows, 0),
+		    strcmp(db_text(rows, 0), "wait_timeout") == 0 ?
+		    json_integer((json_int_t)db_u64(rows, 1)) :
+		    bytes_json(db_text(rows, 1), db_length(rows, 1)));
+	json_object_set_new(state, "server", server);
 	db_rows_free(rows);
 	return 0;
 }

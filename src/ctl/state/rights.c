@@ -1,5 +1,7 @@
 /* rights.c - rights that the account of the daemon lacks */
 
+#include <string.h>
+
 #include "ctl/schema/schema.h"
 #include "ctl/state/state_impl.h"
 
@@ -25,6 +27,22 @@ rights_json(const struct schema_report *r)
 	return list;
 }
 
+/* A worker has waited for a lock: the question would wait, too. */
+static bool
+is_locked(const json_t *state)
+{
+	const json_t	*here = json_object_get(state, "this_host");
+	json_t		*w;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		if (member_text(w, "why") != NULL &&
+		    strstr(member_text(w, "why"), "(1205)") != NULL)
+			return true;
+	return false;
+}
+
+/* While somebody has locked a table, its rights are not known. */
 int
 state_put_rights(struct ctl *c, json_t *state, struct err *e)
 {
@@ -32,8 +50,11 @@ state_put_rights(struct ctl *c, json_t *state, struct err *e)
 	struct schema_report	 r = { 0 };
 	int			 rc = -1;
 
+	if (is_locked(state))
+		return json_object_set_new(state, "rights", json_null());
 	if (schema_read_live(c, &live, e) == 0 &&
-	    schema_check_rights(c, &live, &r, e) == 0)
+	    (schema_check_rights(c, &live, &r, e) == 0 ||
+	    (store_is_open(c->store) && store_fault(c->store) == DB_BUSY)))
 		rc = json_object_set_new(state, "rights", rights_json(&r));
 	schema_report_free(&r);
 	schema_model_free(&live);

@@ -138,7 +138,9 @@ json_t	*state_backlog(struct ctl *, struct err *);
  * janitor	has more: recovered, rows of lost messages to be sent again
  * monitor_gone_ms	since when it does not run; 0: it does
  * workers	the processes that publish; what they have more: paused (null,
- *		or since, for_ms, class, why), types_refused, and counters
+ *		or since, for_ms, class, why), types_refused, rows that the
+ *		database refuses or another session has locked (sequence, since,
+ *		why), and counters
  * refused	event types that are refused while others are sent: type,
  *		subject, class, why, since, for_ms, and how many workers say so
  * destinations	of the running workers, in the order of publish.routes, each with
@@ -152,8 +154,8 @@ json_t	*state_backlog(struct ctl *, struct err *);
  *
  * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
  * kernel_state (the letter of ps; "" if it is not known here), log_lost, why
- * (of a wait; of the listener also why workers poll), last_error and
- * last_error_at.  Members that end in _ms are durations up to now; class is a
+ * (of a wait, or of statements that fail for seconds; of the listener also why
+ * workers poll), why_since, last_error and last_error_at.  Members that end in _ms are durations up to now; class is a
  * word of error_class_word().
  */
 json_t	*state_this_host(const struct ctl *);

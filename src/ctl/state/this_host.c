@@ -110,6 +110,46 @@ is_held_up(uint32_t state)
 	    state == SCOREBOARD_REFUSED || state == SCOREBOARD_NO_BINLOG;
 }
 
+/* Since when it waits, clock_ms(), and why; 0: it does not. */
+static int64_t
+waits_since(const struct scoreboard_line *l, int64_t now, const char **why)
+{
+	const struct scoreboard_wait	*w = &l->wait;
+
+	*why = is_held_up(l->state) ? l->last_error : w->why;
+	if (is_held_up(l->state))
+		return l->state_since;
+	return w->since != 0 && now - w->since >= SCOREBOARD_WAIT_MS ?
+	    w->since : 0;
+}
+
+static void
+put_wait(json_t *o, const struct scoreboard_line *l, int64_t now)
+{
+	const char	*why;
+	int64_t		 since = waits_since(l, now, &why);
+
+	json_object_set_new(o, "why", since == 0 ? json_null() :
+	    state_text(why, sizeof(struct err)));
+	json_object_set_new(o, "why_since", since == 0 ? json_null() :
+	    state_since(since, now));
+}
+
+/* Rows that it cannot write. */
+static json_t *
+rows_of(const struct scoreboard_line *l, int64_t now)
+{
+	json_t	*list = json_array();
+
+	for (size_t i = 0; i < l->nrows && i < SCOREBOARD_ROWS; i++)
+		json_array_append_new(list, json_pack("{s:I, s:o, s:o}",
+		    "sequence", (json_int_t)l->rows[i].sequence,
+		    "since", state_since(l->rows[i].since, now),
+		    "why", state_text(l->rows[i].why,
+		    sizeof(l->rows[i].why))));
+	return list;
+}
+
 /* A text without a time is the reason of a state, and no error. */
 static json_t *
 last_error(const struct scoreboard_line *l)
@@ -152,9 +192,7 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	    "silent_ms", (json_int_t)(now - l->alive_at),
 	    "log_lost", (json_int_t)l->log_lost);
 	json_object_set_new(o, "kernel_state", kernel_state(l->pid));
-	json_object_set_new(o, "why", is_held_up(l->state) ?
-	    state_text(l->last_error, sizeof(l->last_error)) :
-	    json_null());
+	put_wait(o, l, now);
 	json_object_set_new(o, "last_error", last_error(l));
 	json_object_set_new(o, "last_error_at", state_moment(l->last_error_at));
 	return o;
@@ -168,6 +206,7 @@ line_json(const struct scoreboard_line *l, int64_t now)
 	json_object_set_new(o, "id", state_text(l->id, sizeof(l->id)));
 	json_object_set_new(o, "paused", pause_json(&l->pause, now));
 	json_object_set_new(o, "types_refused", json_integer(l->refused.n));
+	json_object_set_new(o, "rows", rows_of(l, now));
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
