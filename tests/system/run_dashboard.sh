@@ -185,7 +185,8 @@ shows_text '#chosen button' 'Resume' 'and can resume it'
 click '#chosen button'
 click '#confirm'
 within 10 'p03 is owned again' all_owned
-is "$(sql "SELECT COUNT(*) FROM outbox_audit")" 2 'both are in the audit'
+within 10 'both are in the audit' \
+    is_sql 'SELECT COUNT(*) FROM outbox_audit' 2
 js 'document.querySelector(".grid .cell").focus()' > /dev/null
 press $'\ue014'
 within 5 'an arrow goes to the next cell' is_js \
