@@ -378,26 +378,30 @@ has_limit(const struct buf *sql)
  * What a SELECT returns is taken for whole: rows that are not there are
  * delivered, or have no lease, or were never lost.  So each has a LIMIT of its
  * own, which no setting replaces; returns whether it is this one.  A SELECT in
- * parentheses that stands alone has it inside, and so has one that skips locks.
+ * parentheses that stands alone has it inside.
  */
 static bool
 limit_select(struct buf *sql)
 {
-	static const char *const	locks[] = { " FOR UPDATE",
+	static const char *const	locks[] = { " FOR UPDATE SKIP LOCKED",
+					    " FOR UPDATE",
 					    " LOCK IN SHARE MODE" };
 	const char			*lock = "";
+	bool				 whole;
 
 	if (sql->len == 0 || (strncmp(sql->data, "SELECT", 6) != 0 &&
 	    (sql->data[0] != '(' || strstr(sql->data, " UNION ") == NULL)))
 		return false;
-	if (has_limit(sql) || ends_with(sql, " SKIP LOCKED"))
-		return false;
-	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]) &&
+	    lock[0] == '\0'; i++)
 		if (ends_with(sql, locks[i]))
 			lock = locks[i];
 	buf_chop(sql, strlen(lock));
-	buf_printf(sql, " LIMIT %d%s", WHOLE_MAX + 1, lock);
-	return true;
+	whole = !has_limit(sql);
+	if (whole)
+		buf_printf(sql, " LIMIT %d", WHOLE_MAX + 1);
+	buf_str(sql, lock);
+	return whole;
 }
 
 struct db_rows *

@@ -660,6 +660,15 @@ START_TEST(all_strays_are_adopted_in_time)
 }
 END_TEST
 
+static const struct {
+	const char	*text;
+	size_t		 n;
+} locking[] = {
+	{ " FOR UPDATE", 4 },
+	{ " FOR UPDATE SKIP LOCKED", 4 },
+	{ " LIMIT 3 FOR UPDATE SKIP LOCKED", 3 },
+};
+
 /* A limit that came into the session cuts nothing: each SELECT has its own. */
 START_TEST(result_is_whole)
 {
@@ -667,6 +676,7 @@ START_TEST(result_is_whole)
 				    .until = "2100-01-01 00:00:00" };
 	struct acked_list	l;
 	struct store_view	v;
+	struct db_rows		*rows;
 	uint64_t		n;
 
 	sql("INSERT INTO outbox (global_sequence, published_at, ack_sequence) "
@@ -686,6 +696,14 @@ START_TEST(result_is_whole)
 	store_sql(st, "SELECT COUNT(*) FROM (SELECT 1) AS t FOR UPDATE");
 	ck_ok(store_query_number(st, "lock", &n, &e));
 	ck_assert_uint_eq(n, 1);
+	for (size_t i = 0; i < NROWS(locking); i++) {
+		store_sql(st, "SELECT {global_sequence} FROM {outbox} "
+		    "{primary} ORDER BY 1");
+		store_put(st, locking[i].text);
+		ck_assert_ptr_nonnull(rows = store_query(st, "lock", &e));
+		ck_assert_uint_eq(db_nrows(rows), locking[i].n);
+		db_rows_free(rows);
+	}
 	ck_ok(store_end(st, 0, &e));
 	/* Its own limit stays, whatever a literal looks like. */
 	store_sql(st, "SELECT COUNT(*) FROM (SELECT 1) AS t WHERE ' LIMIT 7' "
