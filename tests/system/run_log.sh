@@ -198,9 +198,16 @@ LOG=$DIR/fifo
     2>> "$LOG" < /dev/null 7<&- 8<&- &
 MASTER=$!
 MASTERS+=("$MASTER")
-for i in {1..40}; do
-	call_enqueue "'pipe$i', NULL, 'good', 1, NULL, NULL, 'x'"
-done
+enqueue_some() {
+	local i
+	for i in {1..20}; do
+		call_enqueue "'pipe$i', NULL, 'good', 1, NULL, NULL, 'x'"
+	done
+}
+enqueue_some
+wait_for 30 is_drained
+# While these come there is a report each millisecond.
+enqueue_some
 drains 30 'the readers of log and reports sleep: messages are sent'
 kill -USR1 "$MASTER"
 stop_master "$MASTER"
