@@ -67,7 +67,7 @@ asked=$(server_status Questions)
 wait_for 20 is_later $((since + 12000))
 asked=$(($(server_status Questions) - asked))
 took=$(($(now_ms) - since))
-[ "$asked" -le $((4 * took / 1000 + 14)) ]
+[ "$asked" -le $((4 * took / 1000 + 20)) ]
 ok $? "two idle workers: about 4 statements a second ($asked in $took ms)"
 produce --events 20
 drains 5 'idle workers find rows without a wake-up'
