@@ -686,16 +686,12 @@ judge_filling(struct health *h, const json_t *o)
 static void
 judge_unsent(struct health *h, const json_t *o)
 {
-	const char	*since = health_text(o, "unfilled_since");
-	const char	*type = health_text(o, "unfilled_type");
-	char		 remedy[800];
+	char	remedy[300];
 
-	snprintf(remedy, sizeof(remedy), "outboxctl reconcile%s%s%s%s%s makes "
+	snprintf(remedy, sizeof(remedy), "outboxctl reconcile --since %s makes "
 	    "the rows; leave them in the table, where outboxctl prune or "
 	    "retention.days deletes those that were delivered",
-	    since[0] == '\0' ? "" : " --since ", since,
-	    type[0] == '\0' ? "" : " --type '", type,
-	    type[0] == '\0' ? "" : "'");
+	    health_text(o, "unfilled_since"));
 	health_add(h, HEALTH_NOT_FILLED, (struct health_about){
 	    NULL, json_pack("{s:O}", "sequence",
 	    json_object_get(o, "unfilled_first")) }, remedy,
@@ -720,8 +716,8 @@ judge_gone(struct health *h, const json_t *o)
 	health_add(h, HEALTH_ROWS_GONE, (struct health_about){
 	    NULL, json_pack("{s:O}", "sequence",
 	    json_object_get(o, "gone_first")) }, remedy,
-	    "newest events without a row in %s, whose messages were delivered "
-	    "for all that is known: %lld, from %lld to %lld: the rows were "
+	    "newest events without a row in %s, whose messages were delivered, "
+	    "or may have been: %lld, from %lld to %lld: the rows were "
 	    "deleted, and reconcile would send them again",
 	    health_text(o, "name"), (long long)health_number(o, "gone"),
 	    (long long)health_number(o, "gone_first"),

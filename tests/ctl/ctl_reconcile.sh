@@ -179,9 +179,9 @@ sql 'UPDATE outbox_settings SET partition_count = 16'
 # Beside a running daemon
 #
 sql 'TRUNCATE outbox; TRUNCATE events'
-produce --events 3000 --keys 50 --type order --payload 200 --per-txn 20
-rows_are 3000 outbox 'a producer writes 3000 events'
-sql 'DELETE FROM outbox WHERE global_sequence > 2900'
+produce --events 900 --keys 50 --type order --payload 200 --per-txn 20
+rows_are 900 outbox 'a producer writes 900 events'
+sql 'DELETE FROM outbox WHERE global_sequence > 800'
 start_master
 drains 30 'the daemon delivers the rows that exist'
 ctl -c "$OP" reconcile
@@ -218,17 +218,18 @@ mended() {
 }
 stands '0 0' 'all is delivered, and no row is missing'
 write order 'TRUE' 10
-sql 'DELETE FROM outbox WHERE global_sequence BETWEEN 3004 AND 3006'
+sql 'DELETE FROM outbox WHERE global_sequence BETWEEN 904 AND 906'
 stands 'not_filled 3 0' 'rows in the middle that waited'
 like "$(field '.problems[] | select(.id == "not_filled") | .text')" \
-    ': 3, the first is 3004: .*outboxctl reconcile makes' 'the first, and the remedy'
+    ': 3, the first is 904: .*outboxctl reconcile --since [^ ]* makes' \
+    'the first, and the remedy'
 sql 'DELETE FROM outbox WHERE published_at IS NULL'
 stands 'not_filled 10 0' 'all rows that waited'
 mended
 is "$OUT" "$(made 10)" 'the remedy, as it is printed'
 stands '0 0' 'and nothing is missing'
 sql 'INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
-    (3001, "purged", NOW(6)); DELETE FROM outbox WHERE global_sequence = 3001'
+    (901, "purged", NOW(6)); DELETE FROM outbox WHERE global_sequence = 901'
 stands '0 0' 'a dead letter has no row'
 
 start_master
@@ -236,29 +237,47 @@ drains 30 'those of the remedy are delivered'
 stop_master "$MASTER"
 write order 'TRUE' 10
 sql 'TRUNCATE outbox'
-stands 'not_filled rows_gone 10 989' \
-    'TRUNCATE: those that waited, and those that were delivered'
+stands 'not_filled rows_gone 10 909' \
+    'TRUNCATE: those that waited, and those that the whole stream has'
 mended
 is "$OUT" "$(made 10)" 'the remedy makes the rows of the former only'
 start_master
 drains 30 'the daemon delivers them'
-stands 'rows_gone 0 989' 'what is left was delivered'
+stands 'rows_gone 0 909' 'what is left was delivered'
 is "$RC" 0 'and all is well'
 write order 'TRUE' 10
 drains 30 'and later ones are delivered'
 sql 'TRUNCATE outbox'
-stands 'rows_gone 0 999' 'TRUNCATE after all was delivered'
+stands 'rows_gone 0 929' 'TRUNCATE after all was delivered'
 is "$RC" 0 'TRUNCATE after all was delivered: all is well'
 sql "$(field '.advice[] | select(.id == "rows_gone") | .remedy' |
     sed 's/, if .*//')"
 stands '0 0' 'until the watermark is raised, as is printed'
 
-write order 'TRUE' 10
+# Dead letters that are purged: one is deleted, one stays as a mark.
+write order 'FALSE' 2
+sql 'SELECT MAX(sequence) INTO @last FROM events;
+    INSERT INTO outbox_dead_letters (global_sequence, reason, died_at) VALUES
+	(@last - 1, "attempts", NOW(6)), (@last, "attempts", NOW(6));
+    UPDATE outbox_settings SET reconcile_watermark = @last - 1'
+stands '0 0' 'two dead letters'
+ctl -c "$OP" dead purge --all --yes
+rows_are 1 'outbox_dead_letters JOIN outbox_settings
+    ON global_sequence >= reconcile_watermark AND reason = "purged"' \
+    'purged below the watermark, and above it'
+stands '0 0' 'dead letters that were purged'
+
+write order 'TRUE' 100
 drains 30 'the next ones are delivered'
 write audit 'FALSE' 300
 stands '0 0' 'a type without rows'
 sql 'DELETE FROM outbox'
-stands 'rows_gone 0 10' 'and no row at all'
+stands 'rows_gone 0 100' 'and no row at all'
+write order 'FALSE' 5
+stands 'rows_gone 0 105' 'no delivered row, and a stream with older messages'
+sed 's/^publish: {/&types: [audit], /' "$CONF" > "$DIR/audit.yml"
+ctl -c "$DIR/audit.yml" --json status
+is "$(field .outbox.gone)" 300 'publish.types says that a type has rows'
 write order 'sequence % 2 = 0' 60
 drains 30 'every second event of a type has a row'
 stands '0 0' 'events of a type that have no row here and there'
@@ -271,6 +290,11 @@ sql 'DELETE FROM outbox WHERE published_at IS NULL'
 stands 'not_filled 5 0' 'rows of one type among the others'
 mended
 is "$OUT" "$(made 5)" 'the remedy makes those only'
+sql 'CREATE TABLE kept AS SELECT * FROM outbox; TRUNCATE outbox'
+plain_stream
+ctl --json status
+is "$(field .outbox.unfilled)" 0 'a new stream says nothing of older events'
+sql 'INSERT INTO outbox SELECT * FROM kept; DROP TABLE kept'
 
 hold "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
     VALUES ('open', 1, 'order', 'x'); INSERT INTO outbox (global_sequence)
@@ -288,7 +312,7 @@ release
 sql 'DELETE FROM outbox WHERE published_at IS NULL'
 ctl --json status
 is "$(field .outbox.unfilled)" 1 'the broker cannot be asked'
-sql 'DELETE FROM events WHERE sequence > 3000; DELETE FROM outbox;
+sql 'DELETE FROM events WHERE sequence > 900; DELETE FROM outbox;
     DELETE FROM outbox_dead_letters;
     UPDATE outbox_settings SET reconcile_watermark = 0;
     INSERT INTO outbox (global_sequence, partition_key, published_at)
@@ -329,7 +353,7 @@ is "$(tables)" "$before" 'other names of tables: the usual ones are the same'
 #
 misused reconcile '--limit 0' '--limit x' '--all --limit 3' '--since never' 7 \
     '--batch 3'
-sql 'DELETE FROM outbox WHERE global_sequence = 3000'
+sql 'DELETE FROM outbox WHERE global_sequence = 900'
 sql "REVOKE INSERT ON outbox FROM 'outbox'@'localhost'"
 before=$(tables)
 fails 1 'reconcile: .*denied.*outbox' 'reconcile without the right to INSERT' \
@@ -342,7 +366,7 @@ sql 'DROP TABLE outbox_settings'
 fails 1 '^outboxctl: outbox_settings: no such table' \
     'reconcile without a settings table' -c "$OP" reconcile
 "$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
-is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 3000 \
+is "$(sql 'SELECT reconcile_watermark FROM outbox_settings')" 900 \
     'a new settings row: the watermark is the last event'
 ctl -c "$OP" reconcile --all
 is "$OUT" "$NOTHING" 'a new settings row: older events get no outbox row'

@@ -190,7 +190,9 @@ answers 200 get /api/messages '/api/messages?state=delivered&key=a'
 changes 1 replay "{\"sequences\": [${S[1]}]}"
 within 20 'replay: it is sent again' is_sql "SELECT replay_no = 1 AND
     published_at IS NOT NULL FROM outbox WHERE global_sequence = ${S[1]}" 1
-sql "DELETE FROM outbox_dead_letters; DELETE FROM outbox_blocked_keys;
+# As by purge: an event whose dead letter is deleted lacks its row.
+sql "UPDATE outbox_dead_letters SET reason = 'purged';
+    DELETE FROM outbox_blocked_keys;
     INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
 	event_data) SELECT 1000 + n, CONCAT('k', n), 1, 'ok', 'x'
 	FROM $(numbers 7);
@@ -210,7 +212,8 @@ answers 200 get /api/messages/\{sequence\} /api/messages/1006
 is "$(body .state)" dead 'details of a dead letter'
 acts 200 dead-retry "{\"all\": true, \"group\": \"$group\", \"dry_run\": true}"
 is "$(body '[.changed, .dry_run]')" '[5,true]' 'dry_run tells what would be'
-rows_are 7 outbox_dead_letters 'dry_run: nothing was done'
+rows_are 7 "outbox_dead_letters WHERE reason <> 'purged'" \
+    'dry_run: nothing was done'
 changes 5 dead-retry "{\"all\": true, \"group\": \"$group\"}"
 within 20 'dead-retry: the group is sent' is_sql "SELECT COUNT(*) FROM outbox
     WHERE global_sequence BETWEEN 1000 AND 1004 AND published_at IS NOT NULL" 5
