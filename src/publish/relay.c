@@ -224,7 +224,8 @@ fill_and_send(struct flight *f, size_t i)
 	}
 	f->state[i] = DONE;
 	type_breaker_says_nothing(&r->breaker, m, clock_ms());
-	inflight_skipped(&f->w, i, relay_fail(f, m, true, e.text));
+	relay_note_failure(f, m, e.text);
+	inflight_skipped(&f->w, i, relay_bury_or_hold(f, m, "message", e.text));
 	return true;
 }
 
@@ -248,6 +249,18 @@ send_one(struct flight *f, size_t i)
 	if (f->r->handling != NULL)
 		*f->r->handling = 0;
 	return open;
+}
+
+/* No route matches, and that is to be a dead letter: as many as there are. */
+static void
+bury_unmatched(struct flight *f, size_t i)
+{
+	struct msg	*m = &f->b->msgs[i];
+	static const char why[] = "no route of publish.routes matches";
+
+	f->state[i] = DONE;
+	relay_note_failure(f, m, why);
+	inflight_skipped(&f->w, i, relay_bury(f, m, "message", why));
 }
 
 static bool
@@ -314,10 +327,7 @@ is_without_route(struct flight *f, size_t i)
 			return refuse_unsent(f, i, CLASS_NO_ROUTE,
 			    "no route of publish.routes matches");
 		if (r->conf->publish.unmatched == UNMATCHED_DEAD) {
-			f->state[i] = DONE;
-			inflight_skipped(&f->w, i, relay_fail(f,
-			    &f->b->msgs[i], true,
-			    "no route of publish.routes matches"));
+			bury_unmatched(f, i);
 			return true;
 		}
 	}

@@ -143,7 +143,7 @@ fail_for_now(struct flight *f, size_t i, const struct pub_answer *a)
 {
 	struct msg	*m = &f->b->msgs[i];
 
-	relay_fail(f, m, false, a->text);
+	relay_fail(f, m, a->text);
 	m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
 	    RETRY_AFTER_MAX_MS));
 	if (trial_failed(&f->r->trial, m->destination, m->sequence))

@@ -88,12 +88,12 @@ void	relay_note_failure(struct flight *, const struct msg *,
 bool	relay_bury(struct flight *, struct msg *, const char *reason,
 	    const char *text);
 
-/* It failed, by its own fault (message) or for now.  True as in relay_bury. */
-bool	relay_fail(struct flight *, struct msg *, bool message,
-	    const char *text);
+/* It failed for now.  False, as in relay_bury. */
+bool	relay_fail(struct flight *, struct msg *, const char *text);
 
 /*
- * The same as relay_bury for what an answer has decided: if there were too many
+ * The same as relay_bury for what nobody has asked for: an answer, or what it
+ * cannot be sent with, which a reload may have changed.  If there were too many
  * of them lately it is held, and so is its lane.
  */
 bool	relay_bury_or_hold(struct flight *, struct msg *, const char *reason,

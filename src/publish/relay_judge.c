@@ -266,7 +266,7 @@ judge_lost(struct flight *f)
 		if (f->together[i])
 			relay_fail_in_doubt(f, i, e.text);
 		else
-			relay_fail(f, m, false, e.text);
+			relay_fail(f, m, e.text);
 	}
 }
 

@@ -47,14 +47,12 @@ relay_bury(struct flight *f, struct msg *m, const char *reason,
 }
 
 bool
-relay_fail(struct flight *f, struct msg *m, bool message, const char *text)
+relay_fail(struct flight *f, struct msg *m, const char *text)
 {
 	const struct conf	*c = f->r->conf;
 	const struct conf_route	*rule = f->route[m - f->b->msgs]->rule;
 
 	relay_note_failure(f, m, text);
-	if (message)
-		return relay_bury(f, m, "message", text);
 	/*
 	 * The next try might succeed: until it is a dead letter, no later
 	 * message of its lane may pass it.

@@ -42,7 +42,7 @@ relay_fail_in_doubt(struct flight *f, size_t i, const char *text)
 	meet_silence(f);
 	if (silence_is_own(&r->silence, m->sequence,
 	    r->conf->retry.blame_after, clock_ms()))
-		return relay_fail(f, m, false, text);
+		return relay_fail(f, m, text);
 	relay_note_failure(f, m, text);
 	msg_fail(m, OUT_DEFER, text);
 	m->delay_ms = silence_wait(&r->silence);
@@ -118,7 +118,7 @@ note_passed(struct flight *f, size_t i, const char *text)
 	relay_was_tried(f, i, CLASS_TIMEOUT, text);
 	return relay_line(f, i)->pub->ops->in_order ?
 	    relay_fail_in_doubt(f, i, text) :
-	    relay_fail(f, &f->b->msgs[i], false, text);
+	    relay_fail(f, &f->b->msgs[i], text);
 }
 
 /* A server says only by a complaint that it forbids a subject. */

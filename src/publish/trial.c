@@ -36,18 +36,50 @@ forget_old(struct trial *t, int64_t before)
 			t->accused[i] = t->accused[--t->n];
 }
 
+static size_t
+count_group(const struct trial *t, uint64_t group)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->accused[i].group == group;
+	return n;
+}
+
+/*
+ * All places are taken, perhaps by the flood of an outage: a group that has
+ * less than its share gets that of the last one of the largest group.
+ */
 static struct accused *
-add_accused(struct trial *t, const struct trial_case *c, int64_t now)
+take_place(struct trial *t, uint64_t group)
+{
+	struct accused	*from = NULL;
+	size_t		 most = count_group(t, group) + 1, n;
+
+	if (most > TRIAL_SHARE)
+		return NULL;
+	for (size_t i = 0; i < t->n; i++) {
+		n = count_group(t, t->accused[i].group);
+		if (n < most || (n == most && (from == NULL ||
+		    t->accused[i].first < from->first)))
+			continue;
+		from = &t->accused[i];
+		most = n;
+	}
+	return from;
+}
+
+/* NULL: no place is left for it. */
+static struct accused *
+add_accused(struct trial *t, const struct accused *new, int64_t blame_after)
 {
 	struct accused	*a;
 
 	if (t->n == TRIAL_MAX)
-		forget_old(t, now - c->blame_after);
-	if (t->n == TRIAL_MAX)
-		return NULL;
-	a = &t->accused[t->n++];
-	*a = (struct accused){ .sequence = c->sequence, .group = c->group,
-	    .destination = c->destination, .first = now };
+		forget_old(t, new->first - blame_after);
+	a = t->n < TRIAL_MAX ? &t->accused[t->n++] : take_place(t, new->group);
+	if (a != NULL)
+		*a = *new;
 	return a;
 }
 
@@ -181,10 +213,13 @@ enum trial_say
 trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 {
 	struct accused	*a = find_accused(t, c->sequence);
-	struct accused	 before;
+	struct accused	 before = { .sequence = c->sequence, .group = c->group,
+			    .destination = c->destination, .size = c->size,
+			    .first = now };
 
-	if (a == NULL && (a = add_accused(t, c, now)) == NULL)
-		return TRIAL_ALL;
+	if (a == NULL && (a = add_accused(t, &before, c->blame_after)) == NULL)
+		return c->kind == TRIAL_SIZE && is_own_size(t, &before, now,
+		    c->blame_after) ? TRIAL_OWN : TRIAL_ALL;
 	before = *a;
 	count_probe(t, c);
 	if (a->times == 0 || a->kind != TRIAL_SIZE)

@@ -7,7 +7,8 @@
  * The same for failures that use attempts, and for bursts of dead letters.
  *
  * The memory of one worker: whoever does not know waits.  Tables of fixed size:
- * what has no place in them waits, too.  No I/O; times are clock_ms().
+ * what has no place in them waits, too; a group that has many gives up places
+ * for those of others.  No I/O; times are clock_ms().
  */
 #ifndef OUTBOX_TRIAL_H
 #define OUTBOX_TRIAL_H
@@ -19,6 +20,7 @@
 #include "driver/route.h"
 
 #define TRIAL_MAX	256	/* messages that are remembered */
+#define TRIAL_SHARE	(TRIAL_MAX / 8)	/* of a group, whatever others have */
 #define TRIAL_CAUSES	32	/* of dead letters */
 
 /* So many failures in a row, and a route takes nothing. */

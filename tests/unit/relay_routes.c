@@ -148,6 +148,11 @@ START_TEST(messages_without_a_route_may_be_dead)
 	publish_as("DXD");
 	ck_assert_str_eq(msgs[1].reason, "message");
 	expect_sent("02");
+	/* It was asked for: no burst. */
+	conf->retry.burst = 1;
+	next_script("abc", "AAA");
+	types("ttt");
+	publish_as("XXX");
 }
 END_TEST
 

@@ -148,6 +148,82 @@ START_TEST(flood_accuses_nobody)
 }
 END_TEST
 
+/*
+ * Groups that are refused as a whole, one after the other or in turn, leave
+ * places: one of another group has its end, and a flood's own is never dead.
+ */
+static enum trial_say
+refused_at(struct trial *t, uint64_t sequence, uint64_t group,
+    enum trial_kind kind, int64_t now)
+{
+	return trial_refused(t, &(struct trial_case){ .sequence = sequence,
+	    .group = group, .kind = kind, .size = 100, .sent_at = now,
+	    .blame_after = BLAME }, now);
+}
+
+static const struct {
+	unsigned	groups, each;
+	bool		in_turn;
+} floods[] = {
+	{ 1, 300, false }, { 1, TRIAL_MAX, false }, { 1, 5000, false },
+	{ 2, 300, false }, { 2, 300, true }, { 9, 300, false },
+	{ 20, 100, true }, { 20, 100, false },
+};
+
+static void
+flood(struct trial *t, unsigned groups, unsigned each, bool in_turn,
+    int64_t now)
+{
+	for (unsigned k = 0; k < groups * each; k++)
+		ck_assert_int_ne(refused_at(t, 1000 + k, 10 + (in_turn ?
+		    k % groups : k / each), TRIAL_ADDRESS, now), TRIAL_OWN);
+}
+
+START_TEST(flood_leaves_places_to_others)
+{
+	static struct trial	t;
+	unsigned		groups = floods[_i].groups;
+	unsigned		each = floods[_i].each;
+	bool			in_turn = floods[_i].in_turn;
+	int64_t			now = START_MS;
+
+	memset(&t, 0, sizeof(t));
+	flood(&t, groups, each, in_turn, now);
+	ck_assert_int_eq(refused_at(&t, 1, 2, TRIAL_CONTENT, now),
+	    TRIAL_ALONE);
+	ck_assert_int_eq(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_ALONE);
+	now += 60000;
+	flood(&t, groups, each, in_turn, now);
+	trial_took(&t, 2, 9, 60, now, now);
+	ck_assert_int_eq(refused_at(&t, 1, 2, TRIAL_CONTENT, now + 1000),
+	    TRIAL_OWN);
+	ck_assert_int_ne(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_OWN);
+	now += BLAME - 60000;
+	flood(&t, groups, each, in_turn, now);
+	ck_assert_int_eq(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_OWN);
+	ck_assert_uint_le(t.n, TRIAL_MAX);
+}
+END_TEST
+
+/* Sizes that have no place are judged by those of their group that have. */
+START_TEST(size_without_a_place_has_an_end)
+{
+	static struct trial	t;
+	enum trial_say		say = TRIAL_ALL;
+
+	memset(&t, 0, sizeof(t));
+	for (int64_t at = 0; at <= BLAME; at += BLAME / 4)
+		for (unsigned i = 1; i <= 2 * TRIAL_MAX; i++) {
+			say = refused_at(&t, i, 1, TRIAL_SIZE, START_MS + at);
+			ck_assert_int_eq(say == TRIAL_OWN, at == BLAME);
+		}
+	/* But not one that is shorter than all of them. */
+	ck_assert_int_ne(trial_refused(&t, &(struct trial_case){ .sequence =
+	    9999, .group = 1, .kind = TRIAL_SIZE, .size = 99,
+	    .blame_after = BLAME }, START_MS + BLAME), TRIAL_OWN);
+}
+END_TEST
+
 START_TEST(burst_is_held)
 {
 	static struct trial	t;
@@ -420,11 +496,32 @@ START_TEST(burst_of_the_dead_is_held)
 }
 END_TEST
 
+/* Also of what cannot be sent, as after a reload with another template. */
+static const char	unfit[] = "Rbeohlm";
+
+START_TEST(burst_of_the_unsent_is_held)
+{
+	char	acts[] = "????A";
+
+	memset(acts, unfit[_i], 4);
+	conf->retry.burst = 2;
+	script("abccd", acts);
+	publish_as("XXRUD");
+	holds(msgs[2].error, "held: more than 2 of its type");
+	ck_assert_int_eq(msgs[2].delay_ms, conf->retry.max_backoff);
+	ck_assert_uint_eq(res.failed, 3);
+	ck_assert_uint_eq(relay.breaker.n, 0);
+}
+END_TEST
+
 void
 add_trials(TCase *tc)
 {
 	tcase_add_loop_test(tc, rule_is_kept, 0, NROWS(stories));
 	tcase_add_test(tc, flood_accuses_nobody);
+	tcase_add_loop_test(tc, flood_leaves_places_to_others, 0,
+	    NROWS(floods));
+	tcase_add_test(tc, size_without_a_place_has_an_end);
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
 	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));
@@ -434,4 +531,6 @@ add_trials(TCase *tc)
 	tcase_add_test(tc, failing_route_kills_nobody);
 	tcase_add_test(tc, single_failure_does_not_pause);
 	tcase_add_test(tc, burst_of_the_dead_is_held);
+	tcase_add_loop_test(tc, burst_of_the_unsent_is_held, 0,
+	    sizeof(unfit) - 1);
 }
