@@ -20,6 +20,10 @@
 /* After a locked row was met, longer than until it is tried again. */
 #define LOCKED_MS	10000
 
+/* No row is put off unsent for longer: this, and a part of blame_after. */
+#define PUT_OFF_MS	60000
+#define PUT_OFF_PART	10
+
 void
 store_put_fence(struct store *s, const struct range *ranges, size_t n)
 {
@@ -70,6 +74,26 @@ put_is_stamped(struct store *s)
 		    "= 0)");
 }
 
+int64_t
+store_put_off_ms(const struct store *s)
+{
+	return PUT_OFF_MS + s->conf->retry.blame_after / PUT_OFF_PART;
+}
+
+/*
+ * Made ahead, and put off unsent for longer than that ever is: before the clock
+ * was put back.  What is put off since is not so far ahead, so no row comes
+ * again and again.
+ */
+static void
+put_was_put_off_ahead(struct store *s)
+{
+	store_put(s, "({o.attempts} = 0 AND {o.last_error} IS NOT NULL AND "
+	    "{o.created_at} > NOW(6) AND {o.available_at} > NOW(6)");
+	store_put_interval(s, store_put_off_ms(s));
+	store_put(s, ")");
+}
+
 void
 store_put_is_due(struct store *s)
 {
@@ -77,6 +101,8 @@ store_put_is_due(struct store *s)
 	if (store_stamps_rows(s)) {
 		store_put(s, " OR ");
 		put_is_stamped(s);
+		store_put(s, " OR ");
+		put_was_put_off_ahead(s);
 	}
 	store_put(s, ")");
 }

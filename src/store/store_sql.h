@@ -99,10 +99,13 @@ void	store_put_doubt_ended(struct store *);
 /*
  * Row o, which has no claim, is not put off; and in how many milliseconds it is
  * due.  A time that the server gave with the INSERT is no wish: such a row is
- * due although its time lies ahead, as when the clock was put back.
+ * due although its time lies ahead, as when the clock was put back.  So is one
+ * that was made ahead and put off unsent, if it waits for longer than we ever
+ * put one off: store_put_off_ms().
  */
 void	store_put_is_due(struct store *);
 void	store_put_due_ms(struct store *);
+int64_t	store_put_off_ms(const struct store *);
 
 /* Does the server write created_at and available_at with an INSERT? */
 bool	store_stamps_rows(const struct store *);

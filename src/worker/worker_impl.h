@@ -55,6 +55,7 @@ struct worker {
 	int64_t				 check_at;	/* next stream check */
 	bool				 unfit;		/* paused by the last */
 	bool				 unaudited;	/* paused by the audit */
+	int64_t				 audit_busy_since;	/* 0: it is not */
 	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */

@@ -377,15 +377,42 @@ worker_check_stream(struct worker *w)
 }
 
 /*
- * What refuses the audit alone, and will not heal by itself, does not keep
- * messages: they go unaudited, as without its columns.
+ * Somebody has locked its rows, and the next try would wait for him again.  A
+ * stream that was audited before need not wait for that, others do for a while.
  */
+static bool
+audit_is_held_up(struct worker *w)
+{
+	int64_t	now = clock_ms();
+
+	if (w->audit_busy_since == 0)
+		w->audit_busy_since = now;
+	return stream_audit_is_ready(&w->audit) ||
+	    now - w->audit_busy_since >= UNAUDITED_MS;
+}
+
+/*
+ * What refuses the audit alone, and will not heal by itself or not soon, does
+ * not keep messages: they go unaudited, as without its columns.
+ */
+static bool
+audit_may_be_missed(struct worker *w)
+{
+	switch (store_fault(w->store)) {
+	case DB_WRONG:
+		return store_is_open(w->store) &&
+		    !(store_learnt_wrong(w->store) && w->db.proven);
+	case DB_BUSY:
+		return audit_is_held_up(w);
+	default:
+		return false;
+	}
+}
+
 static void
 audit_failed(struct worker *w, struct err *e)
 {
-	if (store_fault(w->store) != DB_WRONG ||
-	    !store_is_open(w->store) ||
-	    (store_learnt_wrong(w->store) && w->db.proven)) {
+	if (!audit_may_be_missed(w)) {
 		worker_db_failed(w, e);
 		return;
 	}
@@ -399,10 +426,14 @@ void
 worker_audit_stream(struct worker *w)
 {
 	struct stream_audit	*r = &w->audit;
+	bool			 first = w->fleet.rank == 0;
+	bool			 due = clock_ms() >= stream_audit_next(r, first);
 	struct err		 e;
 
-	if (stream_audit_round(r, w->fleet.rank == 0, &e) < 0)
+	if (stream_audit_round(r, first, &e) < 0)
 		audit_failed(w, &e);
+	else if (due)
+		w->audit_busy_since = 0;
 	w->line->recovered += r->recovered;
 	w->totals->recovered += r->recovered;
 	if (r->recovered > 0)	/* their partitions have new epochs */

@@ -445,7 +445,8 @@ sql "DELETE FROM outbox;
 	available_at, claim_token) VALUES
 	(1, 'p01', 0, NOW(6) + INTERVAL 1 HOUR, created_at, NULL),
 	(2, 'p01', 0, NOW(6), NOW(6) + INTERVAL 1 HOUR, NULL),
-	(3, 'p01', 1, NOW(6), NOW(6) + INTERVAL 1 MINUTE, NULL)"
+	(3, 'p01', 1, NOW(6), NOW(6) + INTERVAL 1 MINUTE, NULL);
+    UPDATE outbox SET last_error = 'away' WHERE global_sequence = 3"
 ctl --json status
 shows '[.problems[].id | select(. == "clock_back")]' '[]' \
     'rows that are due, or wait by a wish or a delay: no problem'
@@ -455,12 +456,14 @@ sql "INSERT INTO outbox (global_sequence, partition_key, attempts, created_at,
 	(5, 'p01', 0, NOW(6), NOW(6) + INTERVAL 1 HOUR,
 	'00000000000000aa-1-30000'),
 	(6, 'p01', 0, NOW(6) + INTERVAL 1 HOUR,
-	NOW(6) + INTERVAL 61 MINUTE, NULL);
+	NOW(6) + INTERVAL 61 MINUTE, NULL),
+	(7, 'p01', 0, NOW(6), NOW(6) + INTERVAL 3 HOUR, NULL);
+    UPDATE outbox SET last_error = 'away' WHERE global_sequence = 7;
     UPDATE outbox_partitions SET updated_at = NOW(6) + INTERVAL 1 HOUR,
 	lease_owner = 'b:01:00000000000000bb',
 	lease_until = NOW(6) + INTERVAL 61 MINUTE WHERE partition_key = 'p01'"
 ctl --json status
-shows '[.clock.rows, .clock.first, .clock.leases]' '[3,4,1]' \
+shows '[.clock.rows, .clock.first, .clock.leases]' '[4,4,1]' \
     'what waits only because the clock was put back is counted'
 shows '.problems[] | select(.id == "clock_back") | .remedy[:25]' \
     'correct the clock (NTP), ' 'and a problem with its remedy'

@@ -58,6 +58,13 @@ static const struct {
 	{ "available_at = created_at, attempts = 1", 1 },
 	{ "available_at = created_at + INTERVAL 1 MICROSECOND", 0 },
 	{ "available_at = created_at + INTERVAL 2 SECOND, attempts = 1", 0 },
+	/* Put off unsent, as its route was away: before, and since then. */
+	{ "available_at = created_at + INTERVAL 2 SECOND, last_error = 'x'", 1 },
+	{ "available_at = NOW(6) + INTERVAL 30 SECOND, last_error = 'x'", 0 },
+	{ "available_at = created_at - INTERVAL 1 SECOND, created_at = NOW(6), "
+	  "last_error = 'x'", 0 },
+	{ "available_at = created_at + INTERVAL 2 SECOND, last_error = 'x', "
+	  "attempts = 1", 0 },
 	/* An application's own time, and its wish. */
 	{ "created_at = created_at - INTERVAL 1 DAY", 0 },
 	{ "created_at = created_at + INTERVAL 1 DAY", 0 },

@@ -128,5 +128,24 @@ within 20 'a column is gone: messages go' is_drained
 has_line "$LOG" 'tables have changed and are read again.*message_hash'
 ok $? 'and the log tells why the tables are read again'
 
+# So does one that waits for a lock, as it seems: of a worker that has audited
+# before at once, of one that connects after half a minute.
+if [ "${OUTBOX_CHECK:-full}" != short ]; then
+	wait_for 15 is_here '| [.workers[].state] | unique' '["running"]'
+	sql "CREATE TRIGGER obstacle BEFORE UPDATE ON outbox_streams
+	    FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205,
+	    MESSAGE_TEXT = 'Lock wait timeout exceeded'"
+	pause 11000
+	enqueue_keys locked 20 order.paid
+	within 5 'the audit of a stream waits for a lock: messages go' \
+	    is_drained
+	kill -HUP "$MASTER"
+	enqueue_keys anew 20 order.paid
+	within 50 'also of workers that connect, after a while' is_drained
+	within 5 'and the log tells it' has_line "$LOG" \
+	    'the stream is not checked for lost messages.*Lock wait'
+	sql 'DROP TRIGGER obstacle'
+fi
+
 stops 'the master stops with status 0'
 done_testing

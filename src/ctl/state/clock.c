@@ -8,6 +8,7 @@
 #include "ctl/state/state_impl.h"
 
 #include "store/store_sql.h"
+#include "util/clock.h"
 
 /* The waiting rows that are looked at, the first ones. */
 #define ROWS_MAX	200
@@ -28,16 +29,18 @@ put_ahead(struct ctl *c)
 	store_put_is_due(s);
 	store_put(s, ") AS waits, ");
 	store_put(s, store_stamps_rows(s) ? "{o.created_at}" : "NULL");
-	store_putf(s, " AS made, {o.claim_token} AS token, {o.attempts} AS "
-	    "tried FROM {outbox} AS o {index} WHERE {o.published_at} IS NULL "
-	    "LIMIT %d) AS r WHERE r.waits AND (r.made > " STATE_AHEAD " OR "
+	store_putf(s, " AS made, {o.claim_token} AS token, ({o.attempts} > 0 "
+	    "OR {o.last_error} IS NOT NULL) AS put_off FROM {outbox} AS o "
+	    "{index} WHERE {o.published_at} IS NULL LIMIT %d) AS r WHERE "
+	    "r.waits AND (r.made > " STATE_AHEAD " OR "
 	    "(r.token IS NOT NULL AND r.upto > " STATE_AHEAD " + INTERVAL "
 	    "1000 * IF(CONVERT(r.token USING utf8mb4) REGEXP ", ROWS_MAX);
 	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
 	store_putf(s, "SUBSTRING_INDEX(r.token, '-', -1), %lld) MICROSECOND) "
-	    "OR (r.token IS NULL AND r.tried > 0 AND r.upto > " STATE_AHEAD,
+	    "OR (r.token IS NULL AND r.put_off AND r.upto > " STATE_AHEAD,
 	    (long long)c->conf->worker.claim_ttl);
-	store_put_interval(s, 2 * c->conf->retry.max_backoff);
+	store_put_interval(s, later(2 * c->conf->retry.max_backoff,
+	    store_put_off_ms(s)));
 	store_put(s, "))");
 }
 
