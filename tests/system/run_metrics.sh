@@ -331,15 +331,19 @@ stop_master "$MASTER"
 #
 
 start_receiver
-order '/e/once 1 500' '/e/never 0 500'
+order '/e/first 4 500' '/e/once 1 500' '/e/never 0 500'
 WAKE='' MAX_BACKOFF=1 write_all http_conf
 start_fleet
 gets 'outbox_worker_processes\{state="running"\}' = 2
 gets 'outbox_worker_processes\{state="standby"\}' = 0
+event first 1 first
+gets 'outbox_destination_fails\{destination="publish.driver"\}' = 1
+gets 'outbox_destination_fails\{destination="publish.driver"\}' = 0
 mark
 event once 1 once
 event never 1 never
 grows 'outbox_destination_failed_total\{destination="publish.driver"\}'
+grows 'outbox_destination_taken_total\{destination="publish.driver"\}'
 grows 'outbox_failures_total\{class="transient"\}'
 grows outbox_retried_messages_total
 grows 'outbox_dead_messages_total\{reason="attempts"\}'
