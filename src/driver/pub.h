@@ -116,6 +116,8 @@ struct pub_ops {
 	 * Look up the message at each sequence, with no batch out.  Blocks;
 	 * asks pub_go_on at least every 0.5 s, and stops when it returns false.
 	 * 0: each is known.  -1 with an error: not finished, as with state.
+	 * Both drop what is kept of PUB_FORBIDDEN, and end when it is complained
+	 * that the account may not ask.
 	 */
 	int		(*get_stored)(void *, const char *prefix,
 			    struct stored_message *, size_t n,

@@ -13,6 +13,9 @@
 /* Workers take over a lease that has expired within a few seconds. */
 #define EXPIRED_MS	15000
 
+/* Part of the error of a message in doubt, before the reason: in_doubt.c. */
+#define CANNOT_SEARCH	"cannot be searched for it: "
+
 /* So begins the error of a message that is held: RELAY_HELD. */
 #define HELD	"held: "
 
@@ -303,6 +306,30 @@ judge_halted(struct health *h, const json_t *b)
 	buf_free(&remedy);
 }
 
+/* What makes the broker tell, and the decision of an operator. */
+static void
+put_doubt_remedy(const struct health *h, struct buf *b, long long head,
+    const char *why)
+{
+	const char	*stream = h->conf->nats.stream;
+
+	if (why == NULL)
+		buf_printf(b, "outboxctl messages show %lld tells why; it goes "
+		    "on by itself when the broker tells what is in the stream",
+		    head);
+	else if (strstr(why, "ermissions Violation") != NULL)
+		buf_printf(b, "allow the user in the section nats to publish "
+		    "to $JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s; "
+		    "it goes on by itself then", stream, stream);
+	else if (strstr(why, "left the stream") == NULL) {
+		health_broker_remedy(h->conf, why, b);
+		buf_str(b, "; it goes on by itself then");
+	}
+	buf_printf(b, "%sif you know whether it is in the stream, outboxctl "
+	    "messages resolve --sent %lld, or --unsent %lld", b->len > 0 ?
+	    "; " : "", head, head);
+}
+
 /* Until the stream shows it, or an operator says so, they wait. */
 static void
 judge_doubt(struct health *h, const json_t *b)
@@ -310,23 +337,26 @@ judge_doubt(struct health *h, const json_t *b)
 	long long	 keys = health_number(b, "keys");
 	long long	 head = health_number(b, "head");
 	json_int_t	 age_ms = health_number(b, "doubt_ms");
-	char		 remedy[320], age[80] = "", more[80] = "";
+	const char	*why = strstr(health_text(b, "error"), CANNOT_SEARCH);
+	char		 age[80] = "", more[80] = "";
+	struct buf	 remedy = { 0 };
 
+	if (why != NULL)
+		why += strlen(CANNOT_SEARCH);
 	if (age_ms > 0)
 		snprintf(age, sizeof(age), " for %s",
 		    duration_words(age_ms).text);
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more keys, see outboxctl "
 		    "keys blocked", keys - 1);
-	snprintf(remedy, sizeof(remedy), "outboxctl messages show %lld tells "
-	    "why; it goes on by itself when the broker tells what is in the "
-	    "stream; if you know it, outboxctl messages resolve --sent %lld, "
-	    "or --unsent %lld", head, head, head);
+	put_doubt_remedy(h, &remedy, head, why);
 	health_add(h, HEALTH_IN_DOUBT, (struct health_about){
 	    health_member(b, "since"), json_pack("{s:I}", "sequence",
-	    (json_int_t)head) }, remedy, "message %lld may be in the stream "
-	    "already, and the stream does not show whether it is: it has been "
-	    "in doubt%s, and its key waits%s", head, age, more);
+	    (json_int_t)head) }, remedy.data, "message %lld may be in the "
+	    "stream already, and the stream does not show whether it is: it "
+	    "has been in doubt%s, and its key waits%s%s%s", head, age, more,
+	    why == NULL ? "" : ": ", why == NULL ? "" : why);
+	buf_free(&remedy);
 }
 
 /* Then what is refused is told, and why: by the subject, or by the pause. */

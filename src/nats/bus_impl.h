@@ -96,6 +96,9 @@ void	bus_hang_up(struct bus *);
 /* Keep a complaint of the library until bus_complaint() takes it. */
 void	bus_note_complaint(struct bus *, enum pub_about, const char *);
 
+/* Is one kept that says that this user may not publish to the subject? */
+bool	bus_is_forbidden(struct bus *, const char *subject);
+
 /* The library's callbacks. */
 natsStatus bus_on_attach(void **, void *, natsConnection *, natsSock);
 natsStatus bus_on_read(void *, bool add);

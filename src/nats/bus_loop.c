@@ -86,6 +86,17 @@ bus_note_complaint(struct bus *b, enum pub_about about, const char *text)
 	pthread_mutex_unlock(&b->lock);
 }
 
+bool
+bus_is_forbidden(struct bus *b, const char *subject)
+{
+	bool	is;
+
+	pthread_mutex_lock(&b->lock);
+	is = names_subject(b->complaints[PUB_FORBIDDEN], "Publish", subject);
+	pthread_mutex_unlock(&b->lock);
+	return is;
+}
+
 void
 bus_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 {

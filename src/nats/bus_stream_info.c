@@ -24,6 +24,13 @@
 #define GET_TIMEOUT_MS		3000	/* without any answer */
 #define GET_WAIT_MS		200
 
+static int
+no_answer(const char *subject, struct err *e)
+{
+	return err_set(e, "no answer to %s: no permission, or the broker is "
+	    "busy", subject);
+}
+
 /* Find the answer to a request by its reply subject; drop older answers. */
 static bool
 take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
@@ -49,6 +56,7 @@ request(struct bus *b, const char *subject, const char *body,
 	natsMsg		*m = NULL;
 	bool		 nobody = false;
 
+	bus_note_complaint(b, PUB_FORBIDDEN, "");	/* no older one */
 	/* Without an index: a late answer matches no message. */
 	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
 	    ++b->generation);
@@ -56,14 +64,15 @@ request(struct bus *b, const char *subject, const char *body,
 	    (int)strlen(body)) != NATS_OK)
 		until = 0;
 	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
-	    (left = until - clock_ms()) > 0)
-		bus_wait(b, left);
+	    (left = until - clock_ms()) > 0 && !bus_is_forbidden(b, subject))
+		bus_wait(b, sooner(left, GET_WAIT_MS));
 	if (nobody)
 		bus_note_complaint(b, PUB_NOBODY, "no responders");
-	if (m == NULL)
-		err_set(e, nobody ? "JetStream does not answer: it is off, "
-		    "or the account has none" : "no answer to %s: no "
-		    "permission, or the broker is busy", subject);
+	if (m == NULL && nobody)
+		err_set(e, "JetStream does not answer: it is off, or the "
+		    "account has none");
+	else if (m == NULL)
+		no_answer(subject, e);
 	return m;
 }
 
@@ -309,9 +318,15 @@ static int
 get_all_stored(struct get_stored *l, const struct pub_go_on *go_on,
     struct err *e)
 {
+	char	subject[300];
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
+	    l->b->conf->nats.stream);
 	while (l->answered < l->n) {
 		if (!go_on->ask(go_on->arg))
 			return err_set(e, "interrupted");
+		if (bus_is_forbidden(l->b, subject))
+			return no_answer(subject, e);
 		request_more(l);
 		bus_wait(l->b, l->answered < l->asked ? GET_WAIT_MS : 0);
 		if (take_all_stored(l, e) < 0)
@@ -321,9 +336,7 @@ get_all_stored(struct get_stored *l, const struct pub_go_on *go_on,
 			return err_set(e, "the connection was lost");
 		}
 		if (clock_ms() - l->heard_at > GET_TIMEOUT_MS)
-			return err_set(e, "no answer to "
-			    "$JS.API.STREAM.MSG.GET.%s: no permission, or the "
-			    "broker is busy", l->b->conf->nats.stream);
+			return no_answer(subject, e);
 	}
 	learn_max(l, false);
 	return 0;
@@ -343,6 +356,7 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 		return err_set(e, "not connected to the broker");
 	for (size_t i = 0; i < n; i++)
 		stored[i].what = STORED_UNKNOWN;
+	bus_note_complaint(b, PUB_FORBIDDEN, "");	/* no older one */
 	if (b->get_max == 0)
 		b->get_max = GET_MAX_IN_FLIGHT;
 	fit_max_in_flight(&l);

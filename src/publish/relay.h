@@ -81,7 +81,6 @@ struct relay {
 	 */
 	bool			 watch;
 	struct acked		 top;
-	int64_t			 stored_at;	/* clock_ms() of the latest */
 	bool			 went_back;
 
 	/*

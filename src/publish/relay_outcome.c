@@ -209,7 +209,6 @@ note_ack(struct flight *f, struct msg *m)
 
 	if (!r->watch || m->ack_sequence == 0)	/* 0: not the stream's */
 		return;
-	r->stored_at = f->to[ROUTE_NATS].heard_at;
 	if (m->ack_sequence > r->top.ack) {
 		r->top = (struct acked){ msg_id(m), m->ack_sequence };
 		return;

@@ -6,7 +6,8 @@
  * account.  Then publishing matters more.  A silent broker takes nothing: wait
  * for it.
  *
- * To send a message again that may be stored needs more than that: what lasts.
+ * That is about new messages.  One that may be stored is never sent again
+ * without an answer, see in_doubt.h.
  */
 #ifndef OUTBOX_AUDIT_FALLBACK_H
 #define OUTBOX_AUDIT_FALLBACK_H
@@ -19,20 +20,11 @@
 /* Zeroed: no request has failed. */
 struct audit_fallback {
 	unsigned	forbidden;	/* refusals so far */
-	int64_t		forbidden_since;	/* the first; 0: none */
 	int64_t		since;		/* first one unanswered; 0: none */
 };
 
 /* Note a failed request; now is clock_ms().  True: go on without checks. */
 bool	audit_fallback_is_due(struct audit_fallback *, const struct pub *,
 	    int64_t now);
-
-/*
- * The same.  True: the refusal lasts, and a message that may be stored has to
- * be sent again without a look.  stored_at: when the broker last stored a
- * message; it shows that only the questions are not answered.
- */
-bool	audit_fallback_is_lasting(struct audit_fallback *, const struct pub *,
-	    int64_t now, int64_t stored_at);
 
 #endif

@@ -3,11 +3,9 @@
 #include "recovery/in_doubt.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "util/clock.h"
-#include "util/log.h"
 #include "util/xalloc.h"
 
 #define SLICE_MS	2000	/* of look-ups for one batch */
@@ -15,7 +13,6 @@
 #define FAILED_MS	2000	/* the same after a failure */
 #define UNSOLVED_MS	10000	/* and after many, or if it cannot be told */
 #define OVER_MS		60000	/* without a failure: the next is a new one */
-#define FALLBACK_MS	(10 * 60 * 1000)
 #define MARGIN_MS	1000
 #define SPARE_MS	60000	/* between the clocks of broker and worker */
 
@@ -91,7 +88,25 @@ defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
 	m->unsolved = true;
 }
 
-/* For a while it is no more than a short trouble of the broker. */
+/* What a server forbids it does not answer: it complains. */
+static void
+take_refusal(const struct in_doubt *d, struct err *why)
+{
+	const struct pub	*p = relay_stream(d->relay);
+	struct err		 e;
+
+	if (!pub_is_open(p))
+		return;
+	if (p->ops->complaint(p->arg, PUB_FORBIDDEN, &e) != CLASS_NONE)
+		err_set(why, "%.200s: the user in the section nats lacks this "
+		    "right", e.text);
+	p->ops->complaint(p->arg, PUB_NOBODY, &e);	/* it says no more */
+}
+
+/*
+ * The stream cannot be checked, now or at all.  For a while it is no more than
+ * a short trouble of the broker.
+ */
 static void
 defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     const struct err *why)
@@ -106,34 +121,6 @@ defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 		if (is_old(d, &b->msgs[i], dedup_window_ms))
 			defer_unsolved(&b->msgs[i], now - d->failed_since <
 			    UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS, why->text);
-}
-
-/* The stream cannot be checked, now or at all. */
-static void
-search_failed(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
-    const struct err *why)
-{
-	const struct pub	*p = relay_stream(d->relay);
-
-	if (!pub_is_open(p) || !go_on(d) ||
-	    !audit_fallback_is_lasting(&d->fallback, p, clock_ms(),
-	    d->relay->stored_at)) {
-		defer_old(d, b, dedup_window_ms, why);
-		return;
-	}
-	/* It is asked each time: the right may be there again. */
-	if (clock_ms() >= d->fallback_until)
-		log_warn("the stream cannot be searched: messages that may be "
-		    "stored already are sent again and may be there twice: "
-		    "%s", why->text);
-	d->fallback_until = clock_ms() + FALLBACK_MS;
-}
-
-static void
-search_works(struct in_doubt *d)
-{
-	memset(&d->fallback, 0, sizeof(d->fallback));
-	d->fallback_until = d->failed_since = 0;
 }
 
 /* Messages of the batch that are in doubt and not searched for yet. */
@@ -358,13 +345,14 @@ look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
 		return -1;
 	case NOT_ANSWERED:
 		search_failed_in(&d->search);
-		search_failed(d, b, st.answer == STREAM_THERE ?
+		take_refusal(d, &why);
+		defer_old(d, b, st.answer == STREAM_THERE ?
 		    st.dedup_window_ms : 0, &why);
 		return 0;
 	case ANSWERED:
 		break;
 	}
-	search_works(d);
+	d->failed_since = 0;
 	return take_results(d, b, st.dedup_window_ms, found, e);
 }
 

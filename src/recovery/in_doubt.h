@@ -4,14 +4,14 @@
  * A message that was sent and not answered, or claimed by a worker that died,
  * may be in the stream: it is in doubt.  Within the duplicate window it is
  * just sent again, as the stream drops duplicates.  Later it is looked up
- * first.
+ * first.  Without an answer, for whatever reason and however long, it stays in
+ * doubt: only the stream or an operator ends that.
  */
 #ifndef OUTBOX_IN_DOUBT_H
 #define OUTBOX_IN_DOUBT_H
 
 #include <stdint.h>
 
-#include "recovery/audit_fallback.h"
 #include "conf/conf.h"
 #include "util/err.h"
 #include "common/msg.h"
@@ -24,10 +24,6 @@ struct in_doubt {
 	struct store		*store;
 	struct relay		*relay;		/* for publisher, ids, keep */
 	struct search		 search;
-	struct audit_fallback	 fallback;
-	int64_t			 fallback_until;	/* look-ups are refused:
-							   nothing is to rely
-							   on them before this */
 	int64_t			 failed_since;	/* clock_ms(); 0: they work */
 	int64_t			 failed_at;	/* the last one */
 };

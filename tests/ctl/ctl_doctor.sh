@@ -50,7 +50,7 @@ is "$(lines '(warn|advice)' | grep -v ' no_daemon: ')" '' 'doctor in a healthy s
 is "$(tables)" "$before" 'doctor changes no table'
 for check in configuration secrets 'run directory' database server 'database tls' clock \
     tables 'time zone' settings grants types plans 'broker tls' broker stream \
-    'broker store'; do
+    'broker rights' 'broker store'; do
 	like "$(lines ok)" "^ok +$check: " "doctor reports on: $check"
 done
 like "$(lines ok)" 'all 1[0-9] statements of a batch use' \
@@ -307,6 +307,33 @@ says fail 1 'stream_unfit: stream EVENTS has no subject that matches' 'a foreign
 MAX_BACKOFF=3600 write_conf
 says advice 0 'stream_advice: stream EVENTS has a duplicate window of 10 min' \
     'retries that end behind the duplicate window'
+# A user who may publish, but not ask what is in the stream.
+cp "$DIR/nats/nats.conf" "$DIR/open.conf"
+NATS_PID=$(. "$DIR/nats/env" && cat "$PIDFILE")
+lacks() {
+	cp "$DIR/open.conf" "$DIR/nats/nats.conf"
+	[ -z "$1" ] || cat >> "$DIR/nats/nats.conf" << END
+authorization { users: [{user: relay, password: pw,
+    permissions: {publish: {deny: "\$JS.API.STREAM.$1.EVENTS"}}}] }
+END
+	kill -HUP "$NATS_PID"
+}
+echo pw > "$DIR/pw"
+chmod 600 "$DIR/pw"
+conf_with "s|nats: {|&user: relay, password_file: \"$DIR/pw\", |"
+is_told() {
+	ctl doctor
+	grep -q "^warn  *broker rights: .*Publish to .*STREAM\.$right\.EVENTS" \
+	    <<< "$OUT"
+}
+for right in INFO MSG.GET; do
+	lacks "$right"
+	within 5 "no right to $right: warn" is_told
+	like "$OUT" "allow the user .* \\\$JS.API.STREAM.$right.EVENTS" \
+	    "no right to $right: the remedy"
+done
+lacks ''
+write_conf
 conf_with 's|servers: \[|&"nats://127.0.0.1:1", |'
 for _ in 1 2 3 4 5 6; do
 	exits 0 'one of two NATS servers is away: exit status 0' doctor

@@ -4,6 +4,8 @@
 # and a broker that does not answer for longer than its duplicate window
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 
+NATS_LINES=('authorization: {users: [{user: any, password: any}]}'
+    'no_auth_user: any')
 start_servers
 NATS_PID=$(cat "$(. "$DIR/nats/env" && echo "$PIDFILE")")
 out() { sql 'SELECT COUNT(*) FROM outbox WHERE claim_token IS NOT NULL'; }
@@ -121,6 +123,31 @@ if ! is_short; then
 	kill -HUP "$NATS_PID"
 	drains 30 'the stream is told of again: all rows are sent'
 	kill "$ANSWERS"
+	check_stream 'the stream is complete and in order, nothing twice' \
+	    --wait 10
+
+	# The account may not ask any more: nothing is sent, however long.
+	sql 'UPDATE outbox SET in_doubt_since = NULL'
+	sed -i 's/password: any/&, permissions: {publish: {deny: "$JS.API.STREAM.MSG.GET.EVENTS"}}/' \
+	    "$NATS_CONF"
+	freeze
+	produce --events 400 --keys 200 --payload 100 --bulk
+	wait_for 5 are_out 200
+	pause 1100
+	kill -HUP "$NATS_PID"
+	thaw
+	right_is_named() {
+		"$OUTBOXCTL" -c "$DIR/outbox.yml" status --json |
+		    jq -e '.problems[] | select(.id == "in_doubt" and (.why |
+		    test("Permissions Violation.*MSG.GET")) and (.remedy |
+		    test("allow the user.*messages resolve")))' > /dev/null
+	}
+	within 40 'status names the right that is missing' right_is_named
+	pause 35000
+	check 'it stays so' right_is_named
+	cp "$DIR/whole.conf" "$NATS_CONF"
+	kill -HUP "$NATS_PID"
+	drains 30 'the right is there again: all rows are sent'
 	check_stream 'the stream is complete and in order, nothing twice' \
 	    --wait 10
 fi

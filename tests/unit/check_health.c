@@ -299,6 +299,27 @@ static const struct {
 	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"doubt_ms\": null}]}",
 	  "in_doubt ", 1, "in doubt, and its key waits: outboxctl messages "
 	  "show 8 tells why" },
+	/* Why, which right to grant, and the operator's own decision. */
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"doubt_ms\": 600000, "
+	  "\"error\": \"may be stored already, and the stream cannot be "
+	  "searched for it: Permissions Violation for Publish to "
+	  "'$JS.API.STREAM.MSG.GET.EVENTS': the user in the section nats "
+	  "lacks this right\"}]}", "in_doubt ", 1, "its key waits: "
+	  "Permissions Violation for Publish to '$JS.API.STREAM.MSG.GET." },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"error\": \"the stream "
+	  "cannot be searched for it: Permissions Violation for Publish to "
+	  "'x'\"}]}", "in_doubt ", 1, "'x': allow the user in the section "
+	  "nats to publish to $JS.API.STREAM.INFO.EVENTS and "
+	  "$JS.API.STREAM.MSG.GET.EVENTS; it goes on by itself then; if you "
+	  "know whether it is in the stream, outboxctl messages resolve "
+	  "--sent 8, or --unsent 8" },
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"error\": \"the stream "
+	  "cannot be searched for it: JetStream does not answer: it is off, "
+	  "or the account has none\"}]}", "in_doubt ", 1, "the account has "
+	  "none: turn on JetStream" },
 	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
 	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
 	  "or this account may not see it: c: outboxctl setup --no-event" },

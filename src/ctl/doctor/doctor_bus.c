@@ -69,6 +69,49 @@ check_nats_stream(struct doctor *d)
 		    d->ctl->conf->nats.stream);
 }
 
+static bool
+keep_on(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/*
+ * May the account ask what is in the stream?  Without that the daemon works
+ * until the first answer is lost; that message then waits for an operator.
+ */
+static void
+check_nats_rights(struct doctor *d)
+{
+	const struct conf	*c = d->ctl->conf;
+	const struct pub_ops	*ops = d->bus.ops;
+	const struct pub_go_on	 go_on = { keep_on, d };
+	struct stored_message	 first = { .sequence = 1 };
+	struct stream_state	 st;
+	struct err		 e;
+	bool			 told = false;
+
+	if (c->nats.stream[0] == '\0' || c->nats.recover == RECOVER_OFF)
+		return;
+	if (ops->state(d->bus.arg, &st, &e)) {
+		if (st.answer != STREAM_THERE)	/* a problem of its own */
+			return;
+		told = ops->get_stored(d->bus.arg, "", &first, 1, &go_on, &e) ==
+		    0;
+	}
+	if (told) {
+		doctor_say(d, DOCTOR_OK, "broker rights", "the account may ask "
+		    "what is in the stream");
+		return;
+	}
+	ops->complaint(d->bus.arg, PUB_FORBIDDEN, &e);
+	doctor_say(d, DOCTOR_WARN, "broker rights", "it cannot be asked what "
+	    "is in the stream, so each message whose answer is lost waits for "
+	    "an operator: %s: allow the user in the section nats to publish to "
+	    "$JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s", e.text,
+	    c->nats.stream, c->nats.stream);
+}
+
 /* Of each server on this host. */
 static void
 check_nats_store(struct doctor *d)
@@ -89,6 +132,7 @@ check_nats(struct doctor *d)
 	if (!connect_bus(d) || d->ctl->conf->nats.core)
 		return;
 	check_nats_stream(d);
+	check_nats_rights(d);
 	check_nats_store(d);
 }
 
