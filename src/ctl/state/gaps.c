@@ -34,7 +34,7 @@ struct gaps {
 	uint64_t	 stored[GAPS_EVENTS];	/* the events of messages */
 	size_t		 nstored;
 	bool		 whole;		/* of all that ever were */
-	char		 created[20];	/* the second in which the stream was */
+	char		 created[27];	/* when the stream was, microseconds */
 };
 
 /* The newest first: no more is read than that. */
@@ -134,7 +134,8 @@ ask_stream(struct gaps *g, const struct pub *bus)
 	    conf_stream(g->c->conf)[0] == '\0' ||
 	    !bus->ops->state(bus->arg, &st, &e) || st.answer != STREAM_THERE)
 		return;
-	snprintf(g->created, sizeof(g->created), "%.19s", st.created);
+	snprintf(g->created, sizeof(g->created), "%.*s",
+	    (int)strcspn(st.created, "Z"), st.created);
 	g->whole = st.last == 0 && !st.forgets;
 	if (st.messages > 0)
 		read_stored(g, bus, &st);
