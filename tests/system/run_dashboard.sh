@@ -83,7 +83,7 @@ PAGE_PORT=$(free_port)
 URL_OF_PAGE=http://127.0.0.1:$PAGE_PORT
 # write_page_conf [MONITOR-KEYS]
 write_page_conf() {
-	write_conf
+	RETRY='burst: 10000' write_conf
 	echo "monitor: {listen: \"127.0.0.1:$PAGE_PORT\",
 	    token_file: $DIR/token${1:+, $1}}" >> "$CONF"
 }

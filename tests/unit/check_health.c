@@ -751,10 +751,12 @@ next_command(const char *text, char words[64])
 START_TEST(manual_has_the_commands_of_remedies)
 {
 	json_t	*problems = judge(states[_i].state);
+	json_t	*advice = member_of(states[_i].state, "advice");
 	json_t	*p;
 	size_t	 i;
 
-	json_array_extend(problems, member_of(states[_i].state, "advice"));
+	json_array_extend(problems, advice);
+	json_decref(advice);
 	json_array_foreach(problems, i, p) {
 		const char	*id = json_string_value(json_object_get(p,
 				    "id"));
