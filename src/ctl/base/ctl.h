@@ -286,8 +286,9 @@ typedef int ctl_rows_fn(struct ctl *, void *, const uint64_t *, size_t n,
  * changed.  If a row is refused, for halves of them, down to that row.  Adds to
  * *changed and to the refused.  -1: it failed, or there are too many of these.
  */
-int	ctl_change_rows(struct ctl *, const uint64_t *, size_t n, ctl_rows_fn *,
-	    void *, uint64_t *changed, struct ctl_refused *, struct err *);
+int	ctl_change_rows(struct ctl *c, const uint64_t *list, size_t n,
+	    ctl_rows_fn *fn, void *arg, uint64_t *changed,
+	    struct ctl_refused *refused, struct err *e);
 
 /* -1 if a row was refused, with an error that names it. */
 int	ctl_check_refused(const struct ctl_refused *, struct err *);
