@@ -529,7 +529,7 @@ if ! is_short; then
 	# Each COMMIT hangs, as on a full disk.
 	semi=rpl_semi_sync_master
 	sql "SET GLOBAL ${semi}_timeout = 100000000, GLOBAL ${semi}_enabled = 1"
-	waits 'COMMIT hangs' 'no database: [a-z]+: (no answer within|Lock wait)' \
+	waits 'COMMIT hangs' '(no database|a statement waits): [a-z]+: (no answer within|Lock wait)' \
 	    "make room on the disk of the server's data, .*/data/"
 	sql "SET GLOBAL ${semi}_enabled = 0"
 	over waiting_worker
