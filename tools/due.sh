@@ -123,8 +123,15 @@ plan_due() {
 	} | cut -d' ' -f2)
 }
 
+# is_too_old PART: then it runs, if it has changed, whatever time it takes
+is_too_old() {
+	local age
+	age=$(age_of "$1")
+	[ -n "$age" ] && [ "$age" -gt "$max_age" ]
+}
+
 # fits PART ELAPSED: is there time for it, ELAPSED seconds after the start?
-fits() { [ $(($2 + $(cost_of "$1"))) -le "$budget" ]; }
+fits() { is_too_old "$1" || [ $(($2 + $(cost_of "$1"))) -le "$budget" ]; }
 
 # has_packages PART: are they installed?  Where there is no dpkg, nobody knows.
 has_packages() {
