@@ -28,7 +28,9 @@ health_judge(const struct conf *conf, json_t *state)
 	struct health	h = { .conf = conf, .state = state,
 			    .problems = json_array() };
 
+	health_judge_database(&h);
 	health_judge_fleet(&h);
+	health_judge_keys(&h);
 	health_judge_broker(&h);
 	health_judge_host(&h);
 	health_judge_backlog(&h);

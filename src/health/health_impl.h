@@ -77,7 +77,9 @@ void	health_database_remedy(const struct health *, const char *error,
 void	health_destination_remedy(const struct conf *,
 	    const struct conf_route *rule, const char *error, struct buf *);
 
-void	health_judge_fleet(struct health *);	/* health_fleet.c */
+void	health_judge_database(struct health *);	/* health_database.c */
+void	health_judge_fleet(struct health *);	/* health_fleet.c; after it */
+void	health_judge_keys(struct health *);	/* health_keys.c */
 void	health_judge_broker(struct health *);	/* health_broker.c */
 void	health_judge_host(struct health *);	/* health_host.c */
 
