@@ -43,17 +43,6 @@ pub_any_open(const struct pub *pubs)
 	return false;
 }
 
-bool
-pub_all_open(const struct pub *pubs)
-{
-	const struct pub	*p;
-
-	for (size_t i = 0; (p = pub_next(pubs, &i)) != NULL; i++)
-		if (!pub_is_open(p))
-			return false;
-	return true;
-}
-
 /* prepare() of each; ends[i]: where its descriptors end. */
 static void
 prepare(const struct pub *pubs, size_t n, struct pub_polls *p, size_t *ends)

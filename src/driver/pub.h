@@ -196,9 +196,8 @@ const struct pub *pub_next(const struct pub *, size_t *i);
 
 bool	pub_is_open(const struct pub *);
 
-/* Is any of the array open?  Are all of them? */
+/* Is any of the array open? */
 bool	pub_any_open(const struct pub *);
-bool	pub_all_open(const struct pub *);
 
 /* For prepare(): watch this descriptor for these events. */
 void	pub_watch(struct pub_polls *, int fd, short events);

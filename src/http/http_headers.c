@@ -107,12 +107,9 @@ is_there(const struct request *r, const char *name)
 	return false;
 }
 
-/* Returns whether there is a Content-Type among them. */
-static bool
+static void
 add_those_of_the_row(struct request *r, const struct envelope *v)
 {
-	bool	typed = false;
-
 	for (size_t i = 0; i < v->nheaders; i++) {
 		const char *name = envelope_name(v, i);
 		const char *value = envelope_value(v, i);
@@ -125,12 +122,9 @@ add_those_of_the_row(struct request *r, const struct envelope *v)
 			continue;
 		else if (!is_plain(r->http, name))
 			add_prefixed(r, "Outbox-Meta-", name, value);
-		else if (!is_fixed(r->http, name) && !is_there(r, name)) {
+		else if (!is_fixed(r->http, name) && !is_there(r, name))
 			add(r, name, value);
-			typed = typed || strcasecmp(name, "Content-Type") == 0;
-		}
 	}
-	return typed;
 }
 
 static void
@@ -149,7 +143,8 @@ http_headers_make(struct request *r, const struct envelope *v)
 
 	curl_slist_free_all(r->headers);
 	r->headers = NULL;
-	if (!add_those_of_the_row(r, v))
+	add_those_of_the_row(r, v);
+	if (!is_there(r, "Content-Type"))
 		add(r, "Content-Type", json_text_is_valid(v->payload.data,
 		    v->payload.len) ? "application/json" :
 		    h->conf->http.content_type);

@@ -849,8 +849,6 @@ struct scrub_row {
  */
 int	store_scrub_take(struct store *, const char *stream, const char *me,
 	    int64_t ttl_ms, bool *taken, struct err *);
-int	store_scrub_drop(struct store *, const char *stream, const char *me,
-	    struct err *);
 
 /* The stream's row must be there. */
 int	store_scrub(struct store *, const char *stream, struct scrub_row *,

@@ -171,16 +171,6 @@ store_scrub_take(struct store *s, const char *stream, const char *me,
 }
 
 int
-store_scrub_drop(struct store *s, const char *stream, const char *me,
-    struct err *e)
-{
-	store_sql(s, "UPDATE {streams} SET scrubber = NULL, "
-	    "scrubber_until = NULL");
-	put_scrubber(s, stream, me);
-	return store_exec(s, "scrub", NULL, e);
-}
-
-int
 store_scrub(struct store *s, const char *stream, struct scrub_row *r,
     struct err *e)
 {

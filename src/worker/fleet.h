@@ -156,9 +156,6 @@ void	fleet_clear_report(struct fleet *);
 void	fleet_former_was_used(struct fleet *);
 int	fleet_note_former(struct fleet *, struct err *);
 
-/* The number of labels of our partitions. */
-size_t	fleet_nlabels(const struct fleet *);
-
 /* Is this row covered by such a mark? */
 bool	fleet_is_in_doubt(const struct partition *, uint64_t sequence);
 

@@ -60,16 +60,6 @@ fleet_group(const struct fleet *f, const struct store_view *v, size_t *n)
 	return of;
 }
 
-size_t
-fleet_nlabels(const struct fleet *f)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < f->parts.n; i++)
-		n += f->parts.items[i]->nlabels;
-	return n;
-}
-
 bool
 fleet_is_in_doubt(const struct partition *p, uint64_t sequence)
 {
