@@ -55,9 +55,14 @@ add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
 	envelope_close_header(v);
 }
 
+/* An application's column may be a text, with whatever is in it. */
 static void
 add_time(struct envelope *v, struct bytes time)
 {
+	if (!printable_is(time.data, time.len)) {
+		add_column(v, MESSAGE_TIME_HEADER, time);
+		return;
+	}
 	envelope_open_header(v, MESSAGE_TIME_HEADER);
 	envelope_put_time(&v->text, time);
 	envelope_close_header(v);

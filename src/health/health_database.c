@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/display.h"
 #include "util/duration.h"
 
 /* What the error is about: the server, its writes, or one of the tables. */
@@ -171,20 +172,23 @@ judge_filling(struct health *h, const json_t *o)
 static void
 judge_unsent(struct health *h, const json_t *o)
 {
-	char	remedy[300];
+	struct buf	remedy = { 0 };
 
-	snprintf(remedy, sizeof(remedy), "outboxctl reconcile --since %s makes "
-	    "the rows; leave them in the table, where outboxctl prune or "
-	    "retention.days deletes those that were delivered",
-	    health_text(o, "unfilled_since"));
+	/* An application's column may be a text, and an operator pastes it. */
+	buf_str(&remedy, "outboxctl reconcile --since ");
+	display_put_word(&remedy, health_text(o, "unfilled_since"));
+	buf_str(&remedy, " makes the rows; leave them in the table, where "
+	    "outboxctl prune or retention.days deletes those that were "
+	    "delivered");
 	health_add(h, HEALTH_NOT_FILLED, (struct health_about){
 	    NULL, json_pack("{s:O}", "sequence",
-	    json_object_get(o, "unfilled_first")) }, remedy,
+	    json_object_get(o, "unfilled_first")) }, remedy.data,
 	    "newest events without a row in %s: %lld, the first is %lld: "
 	    "their messages were not sent, and no worker can see them: the "
 	    "rows were deleted, or never inserted", health_text(o, "name"),
 	    (long long)health_number(o, "unfilled"),
 	    (long long)health_number(o, "unfilled_first"));
+	buf_free(&remedy);
 }
 
 /* Most likely delivered, but reconcile would make their rows again. */

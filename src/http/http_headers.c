@@ -59,15 +59,15 @@ is_plain(const struct http *h, const char *name)
 	return false;
 }
 
-/* CGI makes X_Team and X-Team the same. */
+/* CGI makes X_Team and X-Team the same.  A line has a colon behind its name. */
 static bool
-is_same_name(const char *a, const char *b)
+is_same_name(const char *line, const char *name)
 {
-	for (; *a != '\0' && *b != '\0'; a++, b++)
-		if (tolower((unsigned char)(*a == '_' ? '-' : *a)) !=
-		    tolower((unsigned char)(*b == '_' ? '-' : *b)))
+	for (; *line != '\0' && *name != '\0'; line++, name++)
+		if (tolower((unsigned char)(*line == '_' ? '-' : *line)) !=
+		    tolower((unsigned char)(*name == '_' ? '-' : *name)))
 			return false;
-	return *a == *b;
+	return *name == '\0' && (*line == '\0' || *line == ':');
 }
 
 static bool
@@ -97,12 +97,15 @@ is_named(const char *line, const char *name)
 	return strncasecmp(line, name, n) == 0 && line[n] == ':';
 }
 
-/* Names of metadata may differ in case only; what is sent twice is not read. */
+/* Of metadata: what is sent twice, and differs in case only, is not read. */
 static bool
-is_there(const struct request *r, const char *name)
+is_there(const struct request *r, const char *prefix, const char *name)
 {
+	size_t	n = strlen(prefix);
+
 	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
-		if (is_named(s->data, name))
+		if (strncmp(s->data, prefix, n) == 0 &&
+		    is_same_name(s->data + n, name))
 			return true;
 	return false;
 }
@@ -113,17 +116,16 @@ add_those_of_the_row(struct request *r, const struct envelope *v)
 	for (size_t i = 0; i < v->nheaders; i++) {
 		const char *name = envelope_name(v, i);
 		const char *value = envelope_value(v, i);
+		bool plain = is_plain(r->http, name);
+		const char *prefix = plain ? "" : "Outbox-Meta-";
 
 		if (strcmp(name, MESSAGE_ID_HEADER) == 0)
 			add(r, "Idempotency-Key", value);
 		else if (strcmp(name, "Outbox-Key") == 0)
 			add(r, "X-Outbox-Key", value);
-		else if (!is_clean(value))
-			continue;
-		else if (!is_plain(r->http, name))
-			add_prefixed(r, "Outbox-Meta-", name, value);
-		else if (!is_fixed(r->http, name) && !is_there(r, name))
-			add(r, name, value);
+		else if (is_clean(value) && !is_there(r, prefix, name) &&
+		    !(plain && is_fixed(r->http, name)))
+			add_prefixed(r, prefix, name, value);
 	}
 }
 
@@ -144,7 +146,7 @@ http_headers_make(struct request *r, const struct envelope *v)
 	curl_slist_free_all(r->headers);
 	r->headers = NULL;
 	add_those_of_the_row(r, v);
-	if (!is_there(r, "Content-Type"))
+	if (!is_there(r, "", "Content-Type"))
 		add(r, "Content-Type", json_text_is_valid(v->payload.data,
 		    v->payload.len) ? "application/json" :
 		    h->conf->http.content_type);

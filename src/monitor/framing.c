@@ -103,6 +103,20 @@ check_end(struct framing *f, const struct request *r)
 		err_set(&f->why, "the header does not end with an empty line");
 }
 
+/* A proxy may take the blanks before the path for an empty one, or a part. */
+static void
+check_path(struct framing *f, const struct request *r)
+{
+	uintptr_t	at = (uintptr_t)r->method + strlen(r->method) + 1;
+
+	if (f->in_place && (uintptr_t)r->path != at)
+		err_set(&f->why, "there is more than one blank before the "
+		    "path");
+	/* Also http://HOST/PATH: a proxy may look at either host. */
+	else if (*r->path != '/')
+		err_set(&f->why, "what is asked for is no path");
+}
+
 static void
 check_body(struct framing *f, const char *version)
 {
@@ -130,9 +144,8 @@ framing_is_clear(struct request *r, const char *version)
 		check_end(&f, r);
 	if (f.why.text[0] == '\0')
 		check_body(&f, version);
-	/* Also http://HOST/PATH: a proxy may look at either host. */
-	if (f.why.text[0] == '\0' && *r->path != '/')
-		err_set(&f.why, "what is asked for is no path");
+	if (f.why.text[0] == '\0')
+		check_path(&f, r);
 	/* A proxy may see the end of a piece of its body elsewhere. */
 	r->is_last = f.why.text[0] != '\0' || f.values[ENCODING] != NULL;
 	if (f.why.text[0] != '\0')

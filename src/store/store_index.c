@@ -67,6 +67,22 @@ store_is_claim_index(const struct store *s, const char *list)
 	return find_claim_index(s, list) < NCLAIMS;
 }
 
+static int
+refuse_no_primary(const char *table, const char *column, struct err *e)
+{
+	struct buf	sql = { 0 };
+
+	buf_str(&sql, "ALTER TABLE ");
+	db_name(&sql, table);
+	buf_str(&sql, " ADD UNIQUE KEY (");
+	db_name(&sql, column);
+	buf_str(&sql, ")");
+	err_set(e, "schema: %s has no unique index that begins with %s: %s",
+	    table, column, sql.data);
+	buf_free(&sql);
+	return -1;
+}
+
 /* The index to look rows up by: PRIMARY, or one of their own. */
 static int
 learn_primary(struct store *s, enum store_table t, const char *sequence,
@@ -84,10 +100,8 @@ learn_primary(struct store *s, enum store_table t, const char *sequence,
 		return -1;
 	if (s->primary[t][0] == '\0' && t == T_EVENTS)
 		strlcpy(s->primary[t], "PRIMARY", sizeof(s->primary[t]));
-	return s->primary[t][0] != '\0' ? 0 : err_set(e, "schema: %s has no "
-	    "unique index that begins with %s: ALTER TABLE %s ADD UNIQUE KEY "
-	    "(%s)", s->tables[t], store_column_name(s, sequence),
-	    s->tables[t], store_column_name(s, sequence));
+	return s->primary[t][0] != '\0' ? 0 : refuse_no_primary(s->tables[t],
+	    store_column_name(s, sequence), e);
 }
 
 /* Take it if it serves the claim better than the one before. */
@@ -103,17 +117,31 @@ take_index(struct store *s, const struct db_rows *rows, size_t *best)
 	s->index_by_time = claim_indexes[i][0][1] == 'u';
 }
 
+void
+store_put_claim_index(const struct store *s, struct buf *to)
+{
+	buf_str(to, "ALTER TABLE ");
+	db_name(to, s->tables[T_OUTBOX]);
+	buf_str(to, " ADD KEY outbox_claim");
+	for (size_t i = 0; i < CLAIM_COLUMNS; i++) {
+		buf_str(to, i == 0 ? " (" : ", ");
+		db_name(to, store_column_name(s, claim_indexes[0][i]));
+	}
+	buf_str(to, ")");
+}
+
 static void
 warn_of_index(const struct store *s)
 {
-	const char	*at = store_column_name(s, "published_at");
-	const char	*label = store_column_name(s, "partition_key");
-	const char	*sequence = store_column_name(s, "global_sequence");
+	const char *const	*words = claim_indexes[0];
+	struct buf		 sql = { 0 };
 
+	store_put_claim_index(s, &sql);
 	log_warn("%s: no index (%s, %s, %s): every claim sorts the backlog; "
-	    "remedy: ALTER TABLE %s ADD KEY outbox_claim (%s, %s, %s)",
-	    s->tables[T_OUTBOX], at, label, sequence, s->tables[T_OUTBOX], at,
-	    label, sequence);
+	    "remedy: %s", s->tables[T_OUTBOX], store_column_name(s, words[0]),
+	    store_column_name(s, words[1]), store_column_name(s, words[2]),
+	    sql.data);
+	buf_free(&sql);
 }
 
 int

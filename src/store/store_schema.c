@@ -387,17 +387,27 @@ learn_columns(struct store *s, struct err *e)
 }
 
 static void
+warn_of_extra(const struct store *s, const struct extra *x)
+{
+	const char	*table = s->tables[x->table];
+	const char	*column = name_of(s, x->table, x->name);
+	struct buf	 sql = { 0 };
+
+	buf_str(&sql, "ALTER TABLE ");
+	db_name(&sql, table);
+	buf_str(&sql, " ADD COLUMN ");
+	db_name(&sql, column);
+	log_warn("%s: no column %s: %s; remedy: %s %s", table, column,
+	    x->cost, sql.data, x->type);
+	buf_free(&sql);
+}
+
+static void
 warn_of_extras(struct store *s)
 {
-	for (size_t i = 0; i < NOPTIONAL; i++) {
-		const char *table = s->tables[extras[i].table];
-
+	for (size_t i = 0; i < NOPTIONAL; i++)
 		if (!s->columns[i] && extras[i].type != NULL)
-			log_warn("%s: no column %s: %s; remedy: ALTER TABLE %s "
-			    "ADD COLUMN %s %s", table, extras[i].name,
-			    extras[i].cost, table, extras[i].name,
-			    extras[i].type);
-	}
+			warn_of_extra(s, &extras[i]);
 }
 
 static void

@@ -305,6 +305,9 @@ const char *store_cost_of_column(const struct store *, enum store_table,
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
 bool	store_is_claim_index(const struct store *, const char *columns);
 
+/* Append the ALTER TABLE that makes it. */
+void	store_put_claim_index(const struct store *, struct buf *);
+
 /* The name in the database of a column of the outbox or the events. */
 const char *store_column_name(const struct store *, const char *word);
 

@@ -368,6 +368,19 @@ store_adopt_strays(struct store *s, struct adopted *a, struct err *e)
  * What is left
  */
 
+/*
+ * A producer has written it, and an operator pastes the statement into a session
+ * of any sql_mode: with NO_BACKSLASH_ESCAPES a quote behind a backslash would be
+ * the end of the text.  So no byte of it stands as it is.
+ */
+static void
+put_any_label(struct store *s, const struct stray *x)
+{
+	if (printable_is(x->label, x->len))
+		buf_str(&s->sql, "_utf8mb4 ");	/* or no index is used */
+	printable_put_hex(&s->sql, x->label, x->len);
+}
+
 /* Rows under these labels; of very many: under any that is not served. */
 static void
 put_where(struct store *s, const struct strays *l)
@@ -377,11 +390,7 @@ put_where(struct store *s, const struct strays *l)
 		store_put(s, "{o.partition_key} IN (");
 		for (size_t i = 0; i < l->n; i++) {
 			store_put_comma(s);
-			if (printable_is(l->items[i].label, l->items[i].len))
-				store_put_text(s, l->items[i].label);
-			else
-				printable_put_hex(&s->sql, l->items[i].label,
-				    l->items[i].len);
+			put_any_label(s, &l->items[i]);
 		}
 		buf_str(&s->sql, ")");
 		return;

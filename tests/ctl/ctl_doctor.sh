@@ -273,7 +273,7 @@ sql "INSERT INTO outbox (global_sequence, partition_key)
     WHERE a.sequence < 50;
     ALTER TABLE outbox DROP KEY outbox_claim;
     ANALYZE TABLE outbox" >/dev/null
-says advice 0 'plans: candidates (reads all of|sorts what it reads of) outbox: ALTER TABLE outbox ADD KEY' \
+says advice 0 'plans: candidates (reads all of|sorts what it reads of) outbox: ALTER TABLE .outbox. ADD KEY' \
     'no index for the claim'
 sql 'ALTER TABLE outbox ADD KEY outbox_claim (published_at, partition_key,
     global_sequence)'
@@ -365,7 +365,7 @@ pillar_tables
 ctl doctor
 like "$(lines advice)" 'tables: outbox_dead_letters: no such table' \
     'Pillar: missing tables are told'
-like "$(lines advice)" 'plans: .*ALTER TABLE outbox ADD KEY outbox_claim' \
+like "$(lines advice)" 'plans: .*ALTER TABLE .outbox. ADD KEY outbox_claim' \
     'Pillar: the missing index is advice, with its remedy'
 like "$(lines ok)" 'grants: the account has all' 'Pillar: the rights are complete'
 sql 'ALTER TABLE outbox ADD KEY outbox_claim (published_at, partition_key,

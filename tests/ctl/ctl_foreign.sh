@@ -106,6 +106,21 @@ rows_are 7 'outbox_messages WHERE available_at <= NOW(6)' \
 exits 0 'upgrade has nothing left' schema upgrade
 is "$OUT" 'Nothing to upgrade.' 'and says so'
 
+# Columns of theirs may be words of SQL.
+sql 'ALTER TABLE outbox_messages DROP KEY outbox_messages_claim,
+    CHANGE partition_key `group` VARCHAR(64) COLLATE utf8mb4_bin NULL,
+    CHANGE sent_at `order-by` TIMESTAMP(6) NULL'
+mapped 'id: outbox_seq, message_id: id, published_at: order-by, partition_key: group'
+exits 0 'upgrade with words of SQL for columns' schema upgrade --yes
+is "$(sql "SELECT GROUP_CONCAT(column_name ORDER BY seq_in_index)
+    FROM information_schema.statistics WHERE table_schema = 'app'
+    AND index_name = 'outbox_messages_claim'")" 'order-by,group,outbox_seq' \
+    'makes the index of the claim'
+sql 'ALTER TABLE outbox_messages
+    CHANGE `group` partition_key VARCHAR(64) COLLATE utf8mb4_bin NULL,
+    CHANGE `order-by` sent_at TIMESTAMP(6) NULL'
+mapped 'id: outbox_seq, message_id: id, published_at: sent_at'
+
 # The daemon runs on such a table; such a row waits for ever.
 sql 'ALTER TABLE outbox_messages MODIFY available_at TIMESTAMP(6) NULL;
     UPDATE outbox_messages SET available_at = NULL'

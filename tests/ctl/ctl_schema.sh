@@ -105,6 +105,16 @@ sql "INSERT INTO shop_registry (name, source, settings)
     VALUES ('outbox', 'events', 'outbox_settings')"
 ctl -c "$DIR/shop.yml" schema check
 is "$RC$OUT$ERR" 0 'schema check of the second outbox prints nothing'
+sql 'ALTER TABLE `shop-out` DROP KEY `shop-out_claim`, DROP COLUMN ack_sequence;
+    ALTER TABLE shop_workers ENGINE = MyISAM'
+ctl -c "$DIR/shop.yml" doctor
+ALTERS=$(grep -o 'ALTER TABLE .*' <<< "$OUT" | sort -u)
+is "$(wc -l <<< "$ALTERS")" 3 'doctor has three statements for it'
+is "$(sql "$(sed 's/$/;/' <<< "$ALTERS")" 2>&1)" '' \
+    'they can be run as they are, with any name of a table'
+ctl -c "$DIR/shop.yml" schema check
+not has_line <(echo "$OUT") '^(warn|fail)'
+ok $? 'and mend it'
 sql 'DROP TABLE `shop-out`, `order`, shop_parts, shop_workers, shop_settings,
     shop_dead, shop_blocked, shop_streams, shop_audit, shop_registry;
     DROP PROCEDURE `shop-out_enqueue`; DROP PROCEDURE `shop-out_put`'

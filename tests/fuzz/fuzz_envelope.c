@@ -131,6 +131,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (to[i]->data == NULL)
 			to[i]->len = 0;
 	}
+	if ((flags & 1) != 0)		/* its column may be a text */
+		m.time = m.key;
 	check_scanner(m.payload);
 	if (template[0] != '\0' && conf_form_subject(template, &e) == 0)
 		fill(template, DRIVER_NATS, &m, flags);

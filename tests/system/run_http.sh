@@ -237,10 +237,13 @@ is "$(header_of X-Tenant)|$(header_of traceparent)|$(header_of Baggage)" \
 
 METADATA="'{\"Content-Type\": \"text/a\", \"content-type\": \"text/b\",
     \"X-Tenant\": \"a\", \"x-tenant\": \"b\", \"X-TEAM\": \"c\",
-    \"Proxy\": \"http://evil\", \"ce-a\": \"1\", \"CE-A\": \"2\"}'" \
+    \"Proxy\": \"http://evil\", \"ce-a\": \"1\", \"CE-A\": \"2\", \"ce-b-c\": \"1\",
+    \"ce-b_c\": \"2\", \"My-Key\": \"1\", \"my-key\": \"2\", \"MY_KEY\": \"3\"}'" \
     once 'metadata_headers: [X-Tenant, x-team], headers: {X_Team: shop}'
-is "$(grep -ciE '^(content-type|x-tenant|x.team|proxy|ce-a):' "$RDIR/last")" 4 \
-    'metadata sets no header twice, in whatever case'
+is "$(grep -ciE '^(content-type|x-tenant|x.team|proxy|ce-a|ce-b.c):' \
+    "$RDIR/last")" 5 'metadata sets no header twice, in whatever case'
+is "$(grep -ci '^outbox-meta-my.key:' "$RDIR/last")" 1 \
+    'nor with the prefix; CGI takes an underscore for a hyphen'
 
 keep_secret "$DIR/token" sesame
 keep_secret "$DIR/api" open-sesame

@@ -496,8 +496,11 @@ VALUES (0, 'x')"
 	may_not producer "DELETE FROM outbox"
 	may_not producer "UPDATE outbox SET published_at = NULL"
 	may_not producer "SELECT * FROM outbox"
-	may_not producer "SELECT 1 FROM outbox_partitions"
-	may_not producer "SELECT 1 FROM outbox_streams"
+	for table in partitions workers streams blocked_keys dead_letters \
+	    audit; do
+		may_not producer "SELECT 1 FROM outbox_$table"
+		may_not producer "DELETE FROM outbox_$table"
+	done
 	may producer "SELECT partition_count FROM outbox_settings
 WHERE id = 1"
 	may_not producer "SELECT outbox_id FROM outbox_settings"
@@ -536,6 +539,23 @@ arguments) VALUES ('l', 'u', 'c', 'a')"
 	may_not operator "DELETE FROM events"
 	may_not operator "CREATE TABLE t (a INT)"
 	may_not operator "SELECT * FROM secret"
+}
+
+# None of the three, see the last row of the table in SECURITY.md
+test_server_grants() {
+	for account in producer daemon operator; do
+		may_not $account "SELECT * FROM mysql.user"
+		may_not $account "SELECT * FROM other.t"
+		has "$account may not: follow the binlog" \
+		    "$($account "SHOW BINARY LOGS;")" "Access denied"
+		has "$account may not: grant" "$($account "GRANT SELECT ON
+		    events TO 'outbox'@'localhost';")" "ERROR 1142"
+		has "$account may not: replace a procedure" \
+		    "$($account "DROP PROCEDURE outbox_put;")" "ERROR 1370"
+		has "$account may not: make a trigger" "$($account "CREATE
+		    TRIGGER t BEFORE INSERT ON events FOR EACH ROW SET @x = 1;
+		    ")" "ERROR 1"
+	done
 }
 
 # What others write into tables becomes SQL in outbox_put, with the rights of
@@ -692,6 +712,7 @@ suite() {
 	test_daemon_grants
 	test_producer_grants
 	test_operator_grants
+	test_server_grants
 	test_distrust
 }
 

@@ -258,6 +258,9 @@ static const char *const times[][2] = {
 	{ "2026-01-31 12:00:00.123456", "2026-01-31T12:00:00.123456Z" },
 	{ "2026-01-31 12:00:00.000000", "2026-01-31T12:00:00.000000Z" },
 	{ "2026-01-31 12:00:00", "2026-01-31T12:00:00Z" },
+	/* of an application's column that is a text, and anybody's */
+	{ "a\r\nNats-Rollup: all", "0x610d0a4e6174732d526f6c6c75703a20616c6c" },
+	{ "a\x7f", "0x617f" }, { "\xff", "0xff" }, { "x", "xZ" },
 };
 
 START_TEST(time_is_rfc_3339)

@@ -224,6 +224,10 @@ static const struct {
 	  "deleted, or never inserted: outboxctl reconcile --since "
 	  "2026-11-23T15:00:00Z makes the rows" },
 	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
+	  "\"unfilled\": 3, \"unfilled_first\": 9, \"gone\": 0, "
+	  "\"unfilled_since\": \"2037;T$(id)Z\"}}", "not_filled ", 1,
+	  "outboxctl reconcile --since '2037;T$(id)Z' makes the rows" },
+	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
 	  "\"unfilled\": 0, \"settings\": \"s\", \"gone\": 4, \"gone_first\": 6, "
 	  "\"gone_last\": 9}}", "rows_gone ", 0, "4, from 6 to 9: the rows were "
 	  "deleted, and reconcile would send them again: UPDATE "

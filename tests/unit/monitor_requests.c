@@ -163,6 +163,18 @@ static const char *const doubtful[] = {
 	"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
 	"GET /api/session http/1.1\r\nHost: x\r\n\r\n",
 	"GET /api/session\r\n\r\n",
+	"GET  /api/session HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET\t/api/session HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /api/session HTTP/1.1 \r\nHost: x\r\n\r\n",
+	"GET /api/session HTTP/1.1\r\r\nHost: x\r\n\r\n",
+	GET "hOsT: y\r\n\r\n",
+	POST "Content-Length: 3 4\r\n\r\nabc",
+	POST "Content-Length: 3;4\r\n\r\nabc",
+	POST "Content-Length: 3\v\r\n\r\nabc",
+	POST "Content-Length: 18446744073709551619\r\n\r\nabc",
+	POST "Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n",
+	POST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcX0\r\n\r\n",
+	POST "Transfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n",
 };
 
 /* Refused, and the bytes after it are no other request. */
@@ -202,6 +214,10 @@ static const struct {
 	{ POST "Content-Length: 3\r\n\r\nabc", "401", true },
 	{ POST "Transfer-Encoding: chunked\r\n\r\n" CHUNKS, "401", false },
 	{ POST "transfer-encoding: CHUNKED\r\n\r\n" CHUNKS, "401", false },
+	{ POST "Transfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n", "401", false },
+	{ POST "Transfer-Encoding: chunked\r\n\r\n3;x\nabc\r\n0\r\nHost: y\r\n"
+	  "Content-Length: 5\r\n\r\n", "401", false },
+	{ GET "Transfer-Encoding: chunked\r\n\r\n" CHUNKS, "200", false },
 	{ "GET /api/session HTTP/1.0\r\n\r\n", "200", false },
 	{ "GET /api/session HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
 	  "200", true },

@@ -224,10 +224,14 @@ check_engines(struct doctor *d)
 
 	if (rows == NULL)
 		return;
-	while (db_next(rows))
+	while (db_next(rows)) {
+		char *name = db_named(db_text(rows, 0));
+
 		doctor_say(d, DOCTOR_FAIL, "tables", "%s is %s, which has no "
 		    "transactions: ALTER TABLE %s ENGINE = InnoDB",
-		    db_text(rows, 0), db_text(rows, 1), db_text(rows, 0));
+		    db_text(rows, 0), db_text(rows, 1), name);
+		free(name);
+	}
 	db_rows_free(rows);
 }
 

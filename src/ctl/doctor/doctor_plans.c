@@ -57,19 +57,21 @@ static void
 refuse_plan(struct plans *p, const char *what, const char *table,
     const char *how)
 {
-	const char	*outbox = store_table_name(p->doctor->ctl->store,
-			    T_OUTBOX);
+	const struct store	*s = p->doctor->ctl->store;
+	struct buf		 sql = { 0 };
 
 	p->bad++;
-	if (!has_index(p))
-		doctor_say(p->doctor, DOCTOR_ADVICE, "plans", "%s %s %s: ALTER "
-		    "TABLE %s ADD KEY outbox_claim (published_at, "
-		    "partition_key, global_sequence)", what, how, table,
-		    outbox);
-	else
+	if (!has_index(p)) {
+		store_put_claim_index(s, &sql);
+		doctor_say(p->doctor, DOCTOR_ADVICE, "plans", "%s %s %s: %s",
+		    what, how, table, sql.data);
+	} else {
+		db_name(&sql, store_table_name(s, T_OUTBOX));
 		doctor_say(p->doctor, DOCTOR_ADVICE, "plans", "%s %s %s: "
 		    "run ANALYZE TABLE %s, and compare its indexes with "
-		    "sql/schema.sql", what, how, table, outbox);
+		    "sql/schema.sql", what, how, table, sql.data);
+	}
+	buf_free(&sql);
 }
 
 /*

@@ -18,6 +18,21 @@ claim_index(const struct check *k, const struct schema_table *t)
 	return NULL;
 }
 
+/* "a,b" as "`a`, `b`": those of an application may be words of SQL. */
+static char *
+named_columns(const char *columns)
+{
+	char		*copy = xstrdup(columns), *p = copy, *name;
+	struct buf	 list = { 0 };
+
+	while ((name = strsep(&p, ",")) != NULL) {
+		buf_str(&list, list.len == 0 ? "" : ", ");
+		db_name(&list, name);
+	}
+	free(copy);
+	return list.data;
+}
+
 /* "a,b" as "a, b" */
 static const char *
 comma_space(const char *columns, char list[256])
@@ -73,13 +88,15 @@ schema_claim_index(struct check *k)
 	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
 	const struct schema_index	*x = claim_index(k, wanted);
 	struct schema_finding		*f;
-	char				*change, *name, list[256];
+	char				*change, *name, *columns, list[256];
 
 	if (x == NULL || !schema_has(k, T_OUTBOX) || has_other_order(k) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
 	name = db_named(x->name);
-	change = xasprintf("ADD KEY %s (%s)", name, x->columns);
+	columns = named_columns(x->columns);
+	change = xasprintf("ADD KEY %s (%s)", name, columns);
+	free(columns);
 	free(name);
 	f = schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
 	    "every claim sorts the backlog" }, change,
@@ -127,7 +144,7 @@ schema_indexes(struct check *k, enum store_table t)
 	for (size_t i = 0; i < wanted->nindexes; i++) {
 		const struct schema_index	*x = &wanted->indexes[i];
 		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
-		char	*change, *name;
+		char	*change, *name, *columns;
 
 		/* Its column is added with an index. */
 		if (primary && schema_column_of(&k->live.tables[t],
@@ -137,9 +154,11 @@ schema_indexes(struct check *k, enum store_table t)
 		    is_served(&k->live.tables[t], x))
 			continue;
 		name = db_named(x->name);
+		columns = named_columns(x->columns);
 		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
-		    x->columns) : xasprintf("ADD %sKEY %s (%s)",
-		    x->unique ? "UNIQUE " : "", name, x->columns);
+		    columns) : xasprintf("ADD %sKEY %s (%s)",
+		    x->unique ? "UNIQUE " : "", name, columns);
+		free(columns);
 		free(name);
 		schema_alter(k, t, primary ? no_primary : x->unique ?
 		    no_unique : no_index, change, "no %s (%s)", primary ?

@@ -236,6 +236,7 @@ look(struct gaps *g, struct pub *bus, json_t *outbox, struct err *e)
 	struct store		*s = g->c->store;
 	struct watermark	 w;
 	struct db_rows		*rows = NULL;
+	char			*name;
 
 	if (watermark_read(s, &w, e) < 0)
 		return -1;
@@ -255,8 +256,9 @@ look(struct gaps *g, struct pub *bus, json_t *outbox, struct err *e)
 	}
 	json_object_set_new(outbox, "unfilled", json_integer(0));
 	json_object_set_new(outbox, "gone", json_integer(0));
-	json_object_set_new(outbox, "settings", json_string(
-	    store_table_name(s, T_SETTINGS)));
+	name = db_named(store_table_name(s, T_SETTINGS));
+	json_object_set_new(outbox, "settings", json_string(name));
+	free(name);
 	while (rows != NULL && db_next(rows))
 		put_gaps(rows, outbox);
 	db_rows_free(rows);

@@ -24,8 +24,9 @@ int	 state_put_outboxes(struct ctl *, json_t *state, struct err *);
  * state_broker(): of the newest events without a row and above the watermark,
  * the "unfilled", whose messages were never sent, and those that are "gone":
  * delivered, or not known.  "unfilled_first", "gone_first" and "gone_last" are
- * sequences; "settings" is the table; "unfilled_since" is when the first of the
- * unfilled occurred.  Events that have no row on purpose do not count.
+ * sequences; "settings" is the table, quoted for SQL; "unfilled_since" is when
+ * the first of the unfilled occurred.  Events that have no row on purpose do not
+ * count.
  */
 int	 state_put_gaps(struct ctl *, struct pub *, json_t *state, struct err *);
 
