@@ -7,7 +7,6 @@ begin_anew(struct vanishing *v, const struct vanishing_sample *s)
 {
 	v->from = s->next;
 	v->since = v->moved_at = 0;
-	v->moves = 0;
 }
 
 /* A number that is lower than before is another table's. */
@@ -28,14 +27,13 @@ vanishing_add(struct vanishing *v, const struct vanishing_sample *s)
 		begin_anew(v, s);
 	else if (s->next > v->last.next) {
 		v->moved_at = s->at;
-		v->moves++;
 		if (v->since == 0)
 			v->since = s->at;
 	}
 	v->last = *s;
 	gone = s->next - v->from;
-	return gone >= VANISHING_ROWS && v->moves >= VANISHING_MOVES &&
-	    v->moved_at - v->since >= VANISHING_MS ? gone : 0;
+	return gone >= VANISHING_ROWS && s->at - v->since >= VANISHING_MS ?
+	    gone : 0;
 }
 
 static void

@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 /*
- * So many numbers without a row, given in so many samples and over so long a
- * time, are no single burst: an INSERT IGNORE of rows that are there, and a
- * transaction that is rolled back, use numbers as well.
+ * So many numbers that were given, and so long after the first of them no row
+ * has one.  One burst is enough: it may be all that an application does in an
+ * hour.  A large INSERT IGNORE of rows that are there, or a transaction that is
+ * rolled back, looks the same, so this is never more than advice.
  */
-#define VANISHING_ROWS	50
-#define VANISHING_MOVES	3
-#define VANISHING_MS	60000
+#define VANISHING_ROWS	20
+#define VANISHING_MS	10000
 
 /* It is told for so long after the last one. */
 #define VANISHING_LASTS_MS	(10 * 60 * 1000)
@@ -38,8 +38,7 @@ struct vanishing {
 						   number */
 	int64_t			since;		/* clock_ms(), when numbers
 						   began to go; 0: none */
-	int64_t			moved_at;
-	unsigned		moves;		/* samples with new numbers */
+	int64_t			moved_at;	/* the last of them */
 };
 
 /*
