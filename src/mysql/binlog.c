@@ -228,24 +228,6 @@ binlog_query(struct db *db, const char *text, struct err *e)
 	return rows;
 }
 
-static int
-check_log(struct binlog *b, struct err *e)
-{
-	struct db_rows	*rows = binlog_query(b->db, "SELECT @@global.log_bin",
-			    e);
-	bool		 on;
-
-	if (rows == NULL)
-		return -1;
-	on = db_next(rows) && db_u64(rows, 0) == 1;
-	db_rows_free(rows);
-	if (on)
-		return 0;
-	b->db->fault = DB_WRONG;
-	return err_set(e, "binlog: the server writes none: start it with "
-	    "log_bin");
-}
-
 /*
  * With auto the binlog is left alone where its events cannot be read: each
  * commit of any table would wake all workers.
@@ -338,20 +320,6 @@ learn_keys(struct binlog *b, struct err *e)
 }
 
 /*
- * MariaDB begins after the GTIDs that the client sets, and any account may read
- * the present ones.
- */
-static int
-begin_mariadb(struct binlog *b, struct err *e)
-{
-	buf_clear(&b->gtids);
-	b->file[0] = '\0';
-	b->position = 4;
-	return binlog_exec(b->db, "SET @mariadb_slave_capability = 4, "
-	    "@slave_connect_state = @@global.gtid_binlog_pos", e);
-}
-
-/*
  * An account that may not ask for the position may ask for the executed GTIDs.
  * This is the second choice: the server reads its last file from the start for
  * it.  If it fails as well, the error stays that of the first.
@@ -404,42 +372,57 @@ begin_mysql(struct binlog *b, struct err *e)
 static int
 prepare_dump(struct binlog *b, struct err *e)
 {
-	if (check_log(b, e) < 0 || check_compression(b, e) < 0 ||
-	    learn_column(b, e) < 0 || learn_keys(b, e) < 0)
+	struct db_rows	*rows = binlog_query(b->db, "SELECT @@global.log_bin",
+			    e);
+	bool		 on;
+	int		 rc;
+
+	if (rows == NULL)
 		return -1;
-	if ((b->db->mariadb ? begin_mariadb(b, e) : begin_mysql(b, e)) < 0)
+	on = db_next(rows) && db_u64(rows, 0) == 1;
+	db_rows_free(rows);
+	if (!on) {
+		b->db->fault = DB_WRONG;
+		return err_set(e, "binlog: the server writes none: start it "
+		    "with log_bin");
+	}
+	if (check_compression(b, e) < 0 || learn_column(b, e) < 0 ||
+	    learn_keys(b, e) < 0)
 		return -1;
-	return binlog_exec(b->db, "SET "
+	if (b->db->mariadb) {
+		/*
+		 * It begins after the GTIDs that the client sets, and any
+		 * account may read the present ones.
+		 */
+		buf_clear(&b->gtids);
+		b->file[0] = '\0';
+		b->position = 4;
+		rc = binlog_exec(b->db, "SET @mariadb_slave_capability = 4, "
+		    "@slave_connect_state = @@global.gtid_binlog_pos", e);
+	} else
+		rc = begin_mysql(b, e);
+	return rc < 0 ? -1 : binlog_exec(b->db, "SET "
 	    "@master_binlog_checksum = @@global.binlog_checksum, "
 	    "@source_binlog_checksum = @@global.binlog_checksum, "
 	    "@master_heartbeat_period = " HEARTBEAT_NS ", "
 	    "@source_heartbeat_period = " HEARTBEAT_NS, e);
 }
 
-/* With several hosts the watch connection chooses one for the stream, too. */
-static int
-choose_host(struct binlog *b, struct err *e)
-{
-	const struct conf_list	*hosts = &b->conf->mysql.hosts;
-
-	if (hosts->n < 2)
-		return 0;
-	if (!db_is_open(b->watch) && db_open(b->watch, e) < 0) {
-		b->db->fault = db_last_fault(b->watch);
-		return -1;
-	}
-	for (size_t i = 0; i < hosts->n; i++)
-		if (strcmp(hosts->items[i], db_peer(b->watch)) == 0)
-			b->db->next_host = i;
-	return 0;
-}
-
 int
 binlog_open(struct binlog *b, struct err *e)
 {
+	const struct conf_list	*hosts = &b->conf->mysql.hosts;
+
 	binlog_close(b);
-	if (choose_host(b, e) < 0)
+	/* With several the watch chooses one for the stream, too. */
+	if (hosts->n > 1 && !db_is_open(b->watch) &&
+	    db_open(b->watch, e) < 0) {
+		b->db->fault = db_last_fault(b->watch);
 		return -1;
+	}
+	for (size_t i = 0; hosts->n > 1 && i < hosts->n; i++)
+		if (strcmp(hosts->items[i], db_peer(b->watch)) == 0)
+			b->db->next_host = i;
 	if (db_open(b->db, e) < 0) {
 		db_close(b->watch);
 		return -1;

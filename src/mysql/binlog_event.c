@@ -201,16 +201,6 @@ unread(struct binlog_watch *w)
 	return w->open ? BINLOG_NOTHING : end_transaction(w);
 }
 
-/* The index in types, or -1. */
-static int
-find_type(uint8_t type)
-{
-	for (size_t i = 0; i < NTYPES; i++)
-		if (types[i].type == type)
-			return (int)i;
-	return -1;
-}
-
 /* The columns of the outbox; ncolumns is 0 if a type is not known. */
 static void
 read_columns(struct binlog_watch *w, struct reader *c)
@@ -225,9 +215,11 @@ read_columns(struct binlog_watch *w, struct reader *c)
 	if (c->bad || n > BINLOG_COLUMNS)
 		return;
 	for (unsigned i = 0; i < n; i++) {
-		int	t = find_type(type[i]);
+		size_t	t = 0;
 
-		if (t < 0)
+		while (t < NTYPES && types[t].type != type[i])
+			t++;
+		if (t == NTYPES)
 			return;
 		w->columns[i].type = (uint8_t)t;
 		w->columns[i].meta = types[t].meta_bytes == 0 ? 0 :
@@ -378,19 +370,13 @@ read_image(struct binlog_watch *w, struct reader *c, const uint8_t *present,
 	}
 }
 
-/* Is its primary key known?  An image may have only a part of the columns. */
-static bool
-has_key(const struct binlog_watch *w, const struct image *row)
-{
-	return w->keys != 0 && row->keys == w->keys;
-}
-
 /* If an image lacks the label, it may have any. */
 static void
 take_row(struct binlog_watch *w, const struct reader *c,
     const struct image *row, bool inserted)
 {
-	if (!c->bad && has_key(w, row)) {
+	/* Is its primary key known?  It may have only a part of the columns. */
+	if (!c->bad && w->keys != 0 && row->keys == w->keys) {
 		if (inserted)
 			vanish_insert(&w->vanish, row->key);
 		else
@@ -498,29 +484,12 @@ starts(const char *text, size_t len, const char *with)
 }
 
 static enum binlog_news
-statement(struct binlog_watch *w, bool our_database, const char *text,
-    size_t len)
-{
-	if (text_is(text, len, "BEGIN") || starts(text, len, "XA START"))
-		return begin_transaction(w, true);
-	if (text_is(text, len, "COMMIT"))
-		return end_transaction(w);
-	if (text_is(text, len, "ROLLBACK"))
-		return begin_transaction(w, false);
-	/* Its rows were read, and dropped, when it was prepared. */
-	if (starts(text, len, "XA COMMIT"))
-		return unread(w);
-	if (mentions(text, len, w->table) &&
-	    (our_database || mentions(text, len, w->database)))
-		return unread(w);
-	return BINLOG_NOTHING;
-}
-
-static enum binlog_news
 query_event(struct binlog_watch *w, struct reader *c)
 {
 	uint64_t	 database_len, status_len;
 	const uint8_t	*database;
+	const char	*text;
+	size_t		 len;
 
 	take_bytes(c, 8);
 	database_len = read_little_endian(c, 1);
@@ -531,8 +500,21 @@ query_event(struct binlog_watch *w, struct reader *c)
 	take_bytes(c, 1);
 	if (c->bad)
 		return BINLOG_DAMAGED;
-	return statement(w, is_name(database, database_len, w->database),
-	    (const char *)c->p, c->left);
+	text = (const char *)c->p;
+	len = c->left;
+	if (text_is(text, len, "BEGIN") || starts(text, len, "XA START"))
+		return begin_transaction(w, true);
+	if (text_is(text, len, "COMMIT"))
+		return end_transaction(w);
+	if (text_is(text, len, "ROLLBACK"))
+		return begin_transaction(w, false);
+	/* Its rows were read, and dropped, when it was prepared. */
+	if (starts(text, len, "XA COMMIT"))
+		return unread(w);
+	if (mentions(text, len, w->table) && (is_name(database, database_len,
+	    w->database) || mentions(text, len, w->database)))
+		return unread(w);
+	return BINLOG_NOTHING;
 }
 
 static enum binlog_news
@@ -556,18 +538,6 @@ xa_prepare(struct binlog_watch *w, struct reader *c)
 		return BINLOG_DAMAGED;
 	return one_phase != 0 ? end_transaction(w) :
 	    begin_transaction(w, false);
-}
-
-/* Its last bytes tell whether the events after it have a checksum. */
-static enum binlog_news
-format(struct binlog_watch *w, struct reader *c)
-{
-	if (c->left < CHECKSUM_BYTES + 1)
-		return BINLOG_DAMAGED;
-	w->trailer = c->p[c->left - CHECKSUM_BYTES - 1] == 0 ? 0 :
-	    CHECKSUM_BYTES;
-	w->mapped = false;
-	return BINLOG_NOTHING;
 }
 
 static enum binlog_news
@@ -656,8 +626,15 @@ binlog_event(struct binlog_watch *w, const uint8_t *bytes, size_t len)
 		return BINLOG_DAMAGED;
 	if (w->told)
 		forget_labels(w);
-	if (type == EV_FORMAT)
-		return format(w, &c);
+	/* Its last bytes tell whether the events after it have a checksum. */
+	if (type == EV_FORMAT && c.left < CHECKSUM_BYTES + 1)
+		return BINLOG_DAMAGED;
+	if (type == EV_FORMAT) {
+		w->trailer = c.p[c.left - CHECKSUM_BYTES - 1] == 0 ? 0 :
+		    CHECKSUM_BYTES;
+		w->mapped = false;
+		return BINLOG_NOTHING;
+	}
 	/* The first event of a stream is artificial, without a checksum. */
 	if (type == EV_ROTATE)
 		return BINLOG_NOTHING;

@@ -65,18 +65,6 @@ static const struct {
 	{ FAULT_WSREP_NOT_READY, DB_READONLY },
 };
 
-static enum db_fault
-classify(unsigned code)
-{
-	/* 2000..2999 are the library's own: the connection is no good. */
-	if (code >= CR_MIN_ERROR && code < 3000)
-		return DB_LOST;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i].code == code)
-			return faults[i].fault;
-	return DB_WRONG;
-}
-
 /*
  * The library ends some of its texts with an errno: "... (111)", "... system
  * error: 110".  Put it in words.
@@ -103,26 +91,24 @@ error_text(const char *text, unsigned code)
 	return e;
 }
 
-/*
- * Have we hung up ourselves?  The library says the same when the server does.
- * A connect has its own time-out.
- */
-static bool
-has_timed_out(const struct db *db, unsigned code)
-{
-	return code == CR_SERVER_LOST && db->asked_at != 0 &&
-	    clock_ms() - db->asked_at >= db->wait_ms / 1000 * 1000;
-}
-
 int
 db_fail(struct db *db, const char *what, struct err *e)
 {
 	unsigned	code = mysql_errno(db->mysql);
 
-	db->fault = classify(code);
+	/* 2000..2999 are the library's own: the connection is no good. */
+	db->fault = code >= CR_MIN_ERROR && code < 3000 ? DB_LOST : DB_WRONG;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (faults[i].code == code)
+			db->fault = faults[i].fault;
 	db->code = code;
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
-	if (has_timed_out(db, code))
+	/*
+	 * Have we hung up ourselves?  The library says the same when the server
+	 * does.  A connect has its own time-out.
+	 */
+	if (code == CR_SERVER_LOST && db->asked_at != 0 &&
+	    clock_ms() - db->asked_at >= db->wait_ms / 1000 * 1000)
 		err_set(e, "%s: " DB_TOO_SLOW " %lld s (%u)", what,
 		    (long long)db->wait_ms / 1000, code);
 	else
@@ -405,32 +391,19 @@ db_rows_free(struct db_rows *rows)
 	free(rows);
 }
 
-/* Bytes that are not UTF-8: as quoted text they might be refused. */
-static void
-put_binary(struct buf *b, const char *data, size_t len)
-{
-	char	*to;
-
-	buf_str(b, " x'");	/* it may follow a word */
-	to = buf_reserve(b, 2 * len + 1);
-	b->len += mysql_hex_string(to, data, len);
-	buf_str(b, "'");
-}
-
 void
 db_quote(struct db *db, struct buf *b, const char *text, size_t len)
 {
+	bool	 plain = utf8_is_valid(text, len);
 	char	*to;
 
 	if (db->mysql == NULL)	/* the statement will not be sent either */
 		return;
-	if (!utf8_is_valid(text, len)) {
-		put_binary(b, text, len);
-		return;
-	}
-	buf_str(b, "'");
+	/* Other bytes might be refused as quoted text; it may follow a word. */
+	buf_str(b, plain ? "'" : " x'");
 	to = buf_reserve(b, len * 2 + 1);
-	b->len += mysql_real_escape_string(db->mysql, to, text, len);
+	b->len += plain ? mysql_real_escape_string(db->mysql, to, text, len) :
+	    mysql_hex_string(to, text, len);
 	buf_str(b, "'");
 }
 

@@ -121,45 +121,6 @@ refuse_server(struct db *db, enum db_fault fault, struct err *e,
 	return err_set(e, "%s", why);
 }
 
-static int
-check_variable(struct db *db, const char *name, const char *value, bool binlog,
-    struct err *e)
-{
-	if (strcmp(name, "binlog_format") == 0) {
-		if (binlog && strcasecmp(value, "STATEMENT") == 0)
-			return refuse_server(db, DB_WRONG, e,
-			    "binlog_format=STATEMENT cannot log READ COMMITTED: "
-			    "set it to ROW or MIXED");
-		return 0;
-	}
-	if (strstr(name, "read_only") != NULL && strcasecmp(value, "OFF") != 0)
-		return refuse_server(db, DB_READONLY, e,
-		    "the server is read-only: not a primary");
-	return 0;
-}
-
-/*
- * A Galera node that is cut off from its cluster answers SHOW and SET, but 1047
- * to statements on tables.
- */
-static int
-check_cluster(struct db *db, struct err *e)
-{
-	struct buf	 sql = { 0 };
-	struct db_rows	*rows;
-	bool		 ready;
-
-	buf_str(&sql, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'");
-	rows = db_query(db, "session", &sql, e);
-	buf_free(&sql);
-	if (rows == NULL)
-		return -1;
-	ready = !db_next(rows) || strcasecmp(db_text(rows, 1), "ON") == 0;
-	db_rows_free(rows);
-	return ready ? 0 : refuse_server(db, DB_READONLY, e, "wsrep_ready is "
-	    "not ON: the node is cut off from its cluster, or joins it");
-}
-
 /* A greeting may be a proxy's, and of another kind of server. */
 static void
 learn_version(struct db *db, const char *text)
@@ -178,6 +139,18 @@ learn_version(struct db *db, const char *text)
 }
 
 static struct db_rows *
+ask(struct db *db, const char *text, struct err *e)
+{
+	struct buf	 sql = { 0 };
+	struct db_rows	*rows;
+
+	buf_str(&sql, text);
+	rows = db_query(db, "session", &sql, e);
+	buf_free(&sql);
+	return rows;
+}
+
+static struct db_rows *
 show_variables(struct db *db, struct err *e)
 {
 	struct buf	 sql = { 0 };
@@ -188,52 +161,52 @@ show_variables(struct db *db, struct err *e)
 	    "'innodb_read_only', 'wsrep_provider', 'log_bin', ");
 	db_put_variables(&sql);
 	buf_str(&sql, ")");
-	rows = db_query(db, "session", &sql, e);
+	rows = ask(db, sql.data, e);
 	buf_free(&sql);
 	return rows;
 }
 
+/*
+ * A Galera node that is cut off from its cluster answers SHOW and SET, but 1047
+ * to statements on tables: its cluster is asked for.
+ */
 static int
 judge_server(struct db *db, struct db_rows *rows, struct err *e)
 {
-	bool	binlog = false, cluster = false;
-	int	rc = 0;
+	bool	binlog = false, cluster = false, statement = false;
+	bool	readonly = false, ready;
 
 	db_rewind(rows);
 	while (db_next(rows)) {
-		if (strcmp(db_text(rows, 0), "version") == 0)
-			learn_version(db, db_text(rows, 1));
-		if (strcmp(db_text(rows, 0), "log_bin") == 0)
-			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
-		if (strcmp(db_text(rows, 0), "wsrep_provider") == 0)
-			cluster = strcmp(db_text(rows, 1), "none") != 0;
+		const char *name = db_text(rows, 0), *value = db_text(rows, 1);
+
+		if (strcmp(name, "version") == 0)
+			learn_version(db, value);
+		else if (strcmp(name, "log_bin") == 0)
+			binlog = strcasecmp(value, "ON") == 0;
+		else if (strcmp(name, "wsrep_provider") == 0)
+			cluster = strcmp(value, "none") != 0;
+		else if (strcmp(name, "binlog_format") == 0)
+			statement = strcasecmp(value, "STATEMENT") == 0;
+		else if (strstr(name, "read_only") != NULL)
+			readonly |= strcasecmp(value, "OFF") != 0;
 	}
-	db_rewind(rows);
-	while (rc == 0 && db_next(rows))
-		rc = check_variable(db, db_text(rows, 0), db_text(rows, 1),
-		    binlog, e);
-	return rc == 0 && cluster ? check_cluster(db, e) : rc;
-}
-
-/*
- * The one answer that a proxy passes on: its greeting, and its variables, may be
- * of another kind of server.  Without it these have to do.
- */
-static int
-ask_version(struct db *db, struct err *e)
-{
-	struct buf	 sql = { 0 };
-	struct db_rows	*rows;
-
-	buf_str(&sql, "SELECT VERSION()");
-	rows = db_query(db, "session", &sql, e);
-	buf_free(&sql);
-	if (rows == NULL)
-		return db->mysql == NULL ? -1 : 0;
-	if (db_next(rows))
-		learn_version(db, db_text(rows, 0));
+	if (binlog && statement)
+		return refuse_server(db, DB_WRONG, e,
+		    "binlog_format=STATEMENT cannot log READ COMMITTED: "
+		    "set it to ROW or MIXED");
+	if (readonly)
+		return refuse_server(db, DB_READONLY, e,
+		    "the server is read-only: not a primary");
+	if (!cluster)
+		return 0;
+	if ((rows = ask(db, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'",
+	    e)) == NULL)
+		return -1;
+	ready = !db_next(rows) || strcasecmp(db_text(rows, 1), "ON") == 0;
 	db_rows_free(rows);
-	return 0;
+	return ready ? 0 : refuse_server(db, DB_READONLY, e, "wsrep_ready is "
+	    "not ON: the node is cut off from its cluster, or joins it");
 }
 
 /* fresh: the session's variables may still be set. */
@@ -254,7 +227,19 @@ ask_server(struct db *db, bool fresh, struct err *e)
 	if (rc == 0 && (rc = db_check_session(db, rows, e)) == 0)
 		rc = judge_server(db, rows, e);
 	db_rows_free(rows);
-	return rc < 0 ? -1 : ask_version(db, e);
+	if (rc < 0)
+		return -1;
+	/*
+	 * The one answer that a proxy passes on: its greeting, and its
+	 * variables, may be of another kind of server.  Without it these have
+	 * to do.
+	 */
+	if ((rows = ask(db, "SELECT VERSION()", e)) == NULL)
+		return db->mysql == NULL ? -1 : 0;
+	if (db_next(rows))
+		learn_version(db, db_text(rows, 0));
+	db_rows_free(rows);
+	return 0;
 }
 
 int

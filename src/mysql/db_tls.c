@@ -43,32 +43,25 @@ or_null(const char *s)
 
 /* Without a readable key Connector/C would ask the server for one. */
 static int
-check_public_key(const char *path, struct err *e)
-{
-	struct stat	sb;
-
-	if (access(path, R_OK) < 0 || stat(path, &sb) < 0)
-		return err_set(e, "mysql.server_public_key: %s: %s", path,
-		    strerror(errno));
-	if (!S_ISREG(sb.st_mode) || sb.st_size == 0)
-		return err_set(e, "mysql.server_public_key: %s is empty or no "
-		    "file", path);
-	return 0;
-}
-
-static int
 set_public_key(struct db *db, struct err *e)
 {
 	const char	*key = db->conf->mysql.server_public_key;
+	struct stat	 sb;
+	int		 rc = 0;
 
 	if (key[0] == '\0')
 		return 0;
-	if (check_public_key(key, e) < 0) {
+	if (access(key, R_OK) < 0 || stat(key, &sb) < 0)
+		rc = err_set(e, "mysql.server_public_key: %s: %s", key,
+		    strerror(errno));
+	else if (!S_ISREG(sb.st_mode) || sb.st_size == 0)
+		rc = err_set(e, "mysql.server_public_key: %s is empty or no "
+		    "file", key);
+	else
+		mysql_options(db->mysql, MYSQL_SERVER_PUBLIC_KEY, key);
+	if (rc < 0)
 		db->fault = DB_WRONG;
-		return -1;
-	}
-	mysql_options(db->mysql, MYSQL_SERVER_PUBLIC_KEY, key);
-	return 0;
+	return rc;
 }
 
 #ifdef LIBMARIADB

@@ -59,49 +59,6 @@ add_repeated(struct buf *b, const unsigned char *d, size_t n)
 	buf_add(b, (const char *)d, n);
 }
 
-/* The digest that the rounds begin with. */
-static void
-begin(struct buf *b, const char *password, const char *salt, unsigned char *to)
-{
-	size_t	n = strlen(password);
-
-	buf_str(b, password);
-	buf_add(b, salt, PASSWORD_SALT);
-	buf_str(b, password);
-	digest(EVP_sha256(), b, to);
-	buf_str(b, password);
-	buf_add(b, salt, PASSWORD_SALT);
-	add_repeated(b, to, n);
-	for (size_t bits = n; bits > 0; bits >>= 1)
-		if ((bits & 1) != 0)
-			buf_add(b, (const char *)to, SHA256_SIZE);
-		else
-			buf_str(b, password);
-	digest(EVP_sha256(), b, to);
-}
-
-/* p and s: password and salt as each round takes them. */
-static void
-go_round(struct buf *b, const struct buf *p, const struct buf *s, int round,
-    unsigned char *d)
-{
-	bool	odd = (round & 1) != 0;
-
-	if (odd)
-		buf_add(b, p->data, p->len);
-	else
-		buf_add(b, (const char *)d, SHA256_SIZE);
-	if (round % 3 != 0)
-		buf_add(b, s->data, s->len);
-	if (round % 7 != 0)
-		buf_add(b, p->data, p->len);
-	if (odd)
-		buf_add(b, (const char *)d, SHA256_SIZE);
-	else
-		buf_add(b, p->data, p->len);
-	digest(EVP_sha256(), b, d);
-}
-
 /* crypt(3) takes the bytes in an order of its own, six bits a letter. */
 static void
 put_letters(char *to, const unsigned char *d)
@@ -137,7 +94,21 @@ password_hash_sha2(char to[PASSWORD_HASH_SIZE], const char *password,
 	*to = '\0';
 	if (n == 0)
 		return;
-	begin(&b, password, salt, d);
+	/* The digest that the rounds begin with. */
+	buf_str(&b, password);
+	buf_add(&b, salt, PASSWORD_SALT);
+	buf_str(&b, password);
+	digest(EVP_sha256(), &b, d);
+	buf_str(&b, password);
+	buf_add(&b, salt, PASSWORD_SALT);
+	add_repeated(&b, d, n);
+	for (size_t bits = n; bits > 0; bits >>= 1)
+		if ((bits & 1) != 0)
+			buf_add(&b, (const char *)d, SHA256_SIZE);
+		else
+			buf_str(&b, password);
+	digest(EVP_sha256(), &b, d);
+	/* Password and salt as each round takes them. */
 	for (size_t i = 0; i < n; i++)
 		buf_str(&b, password);
 	digest(EVP_sha256(), &b, x);
@@ -146,8 +117,19 @@ password_hash_sha2(char to[PASSWORD_HASH_SIZE], const char *password,
 		buf_add(&b, salt, PASSWORD_SALT);
 	digest(EVP_sha256(), &b, x);
 	add_repeated(&s, x, PASSWORD_SALT);
-	for (int i = 0; i < ROUNDS; i++)
-		go_round(&b, &p, &s, i, d);
+	for (int i = 0; i < ROUNDS; i++) {
+		bool	odd = (i & 1) != 0;
+
+		buf_add(&b, odd ? p.data : (const char *)d,
+		    odd ? p.len : SHA256_SIZE);
+		if (i % 3 != 0)
+			buf_add(&b, s.data, s.len);
+		if (i % 7 != 0)
+			buf_add(&b, p.data, p.len);
+		buf_add(&b, odd ? (const char *)d : p.data,
+		    odd ? SHA256_SIZE : p.len);
+		digest(EVP_sha256(), &b, d);
+	}
 	to += sprintf(to, "$A$005$%.*s", PASSWORD_SALT, salt);
 	put_letters(to, d);
 	explicit_bzero(p.data, p.len);

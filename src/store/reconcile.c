@@ -9,30 +9,23 @@
 #include "store/store_sql.h"
 #include "util/xalloc.h"
 
-static void
-say_unknown(const struct store *s, struct err *e)
+int
+reconcile_begin(struct reconcile *w, struct err *e)
 {
-	const char	*table = store_table_name(s, T_SETTINGS);
+	const char	*table = store_table_name(w->store, T_SETTINGS);
 
-	if (store_has(s, T_SETTINGS))
+	if (watermark_read(w->store, &w->watermark, e) < 0)
+		return -1;
+	if (!w->watermark.known && store_has(w->store, T_SETTINGS))
 		err_set(e, "%s.reconcile_watermark is not set: set it to the "
 		    "newest event, or a lower one that is above all whose "
 		    "rows were pruned: what is above it and has no row is "
 		    "sent; see sql/schema.sql", table);
-	else
+	else if (!w->watermark.known)
 		err_set(e, "%s: no such table, so reconcile_watermark is not "
 		    "known: outboxctl setup --no-event creates it", table);
-}
-
-int
-reconcile_begin(struct reconcile *w, struct err *e)
-{
-	if (watermark_read(w->store, &w->watermark, e) < 0)
-		return -1;
-	if (!w->watermark.known) {
-		say_unknown(w->store, e);
+	if (!w->watermark.known)
 		return 0;
-	}
 	store_sql(w->store, "SELECT MAX({sequence}) FROM {events}");
 	return store_query_number(w->store, "reconcile", &w->newest, e);
 }
@@ -72,11 +65,16 @@ reconcile_put_types(struct store *s, const struct conf_list *types)
 	store_put(s, types->n == 0 ? "" : ")");
 }
 
-static void
-put_event_filter(const struct reconcile *w)
+/* Of the events of the range, the first ones or the last ones. */
+int
+reconcile_search(struct reconcile *w, struct sweep_range *r, bool last,
+    size_t max, size_t *nread, struct err *e)
 {
 	struct store	*s = w->store;
+	struct db_rows	*rows;
 
+	store_sql(s, "SELECT {e.sequence}, ");
+	reconcile_put_missing(s);
 	reconcile_put_types(s, w->types);
 	if (w->type != NULL) {
 		store_put(s, " AND {e.event_type} LIKE ");
@@ -86,34 +84,13 @@ put_event_filter(const struct reconcile *w)
 		store_put(s, " AND {e.occurred_at} >= ");
 		store_put(s, w->since);
 	}
-}
-
-/* Of the events of the range, the first ones or the last ones. */
-static void
-put_search(const struct reconcile *w, const struct sweep_range *r, bool last,
-    size_t max)
-{
-	struct store	*s = w->store;
-
-	store_sql(s, "SELECT {e.sequence}, ");
-	reconcile_put_missing(s);
-	put_event_filter(w);
 	store_put(s, " FROM (SELECT {sequence}, {event_type}, {occurred_at} "
 	    "FROM {events} WHERE {sequence} > ");
 	store_putf(s, "%llu AND {sequence} <= %llu ORDER BY {sequence}%s LIMIT "
 	    "%zu) AS e", (unsigned long long)r->low,
 	    (unsigned long long)r->high, last ? " DESC" : "", max);
 	reconcile_put_joins(s);
-}
-
-int
-reconcile_search(struct reconcile *w, struct sweep_range *r, bool last,
-    size_t max, size_t *nread, struct err *e)
-{
-	struct db_rows	*rows;
-
-	put_search(w, r, last, max);
-	if ((rows = store_query(w->store, "reconcile", e)) == NULL)
+	if ((rows = store_query(s, "reconcile", e)) == NULL)
 		return -1;
 	*nread = db_nrows(rows);
 	w->list = xreallocarray(w->list, w->n + *nread + 1, sizeof(*w->list));
@@ -146,23 +123,6 @@ reconcile_search_newest(struct reconcile *w, size_t limit, struct err *e)
 	return 0;
 }
 
-/* Counts and watermark stay as they are until the commit. */
-static int
-lock_settings(struct reconcile *w, struct counts *c, struct err *e)
-{
-	uint64_t	at;
-
-	if (store_hold_counts(w->store, c, e) < 0)
-		return -1;
-	store_sql(w->store, "SELECT reconcile_watermark FROM {settings} "
-	    "WHERE id = 1");
-	if (store_query_number(w->store, "reconcile", &at, e) < 0)
-		return -1;
-	if (at > w->watermark.at)
-		w->watermark.at = at;
-	return 0;
-}
-
 static void
 put_events(struct store *s, const uint64_t *piece, size_t n)
 {
@@ -171,32 +131,35 @@ put_events(struct store *s, const uint64_t *piece, size_t n)
 	store_put(s, ")");
 }
 
-/*
- * A row that becomes due needs new epochs, for the owners to scan from the
- * first row on.  This comes first, because it locks the leases.
- */
-static int
-bump_epochs(struct reconcile *w, const struct counts *c, const uint64_t *piece,
-    size_t n, struct err *e)
+int
+reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
+    uint64_t *made, struct err *e)
 {
 	struct store	*s = w->store;
+	struct counts	 c;
+	uint64_t	 at;
 
+	/* Counts and watermark stay as they are until the commit. */
+	if (store_hold_counts(s, &c, e) < 0)
+		return -1;
+	store_sql(s, "SELECT reconcile_watermark FROM {settings} WHERE id = 1");
+	if (store_query_number(s, "reconcile", &at, e) < 0)
+		return -1;
+	if (at > w->watermark.at)
+		w->watermark.at = at;
+	/*
+	 * A row that becomes due needs new epochs, for the owners to scan from
+	 * the first row on.  This comes first, because it locks the leases.
+	 */
 	store_sql(s, "SELECT DISTINCT COALESCE(");
-	store_put_label(s, c, "e", "{e.stream_id}");
+	store_put_label(s, &c, "e", "{e.stream_id}");
 	store_put(s, ", '') FROM {events} AS e");
 	put_events(s, piece, n);
-	return store_bump_selected(s, "bump", e);
-}
-
-static int
-insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
-    size_t n, uint64_t *made, struct err *e)
-{
-	struct store	*s = w->store;
-
+	if (store_bump_selected(s, "bump", e) < 0)
+		return -1;
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
 	    "{partition_key}) SELECT {e.sequence}, ");
-	store_put_label(s, c, "e", "{e.stream_id}");
+	store_put_label(s, &c, "e", "{e.stream_id}");
 	store_put(s, " FROM {events} AS e");
 	reconcile_put_joins(s);
 	put_events(s, piece, n);
@@ -205,18 +168,6 @@ insert_rows(struct reconcile *w, const struct counts *c, const uint64_t *piece,
 	store_putf(s, " AND {e.sequence} > %llu ORDER BY {e.sequence}",
 	    (unsigned long long)w->watermark.at);
 	return store_exec(s, "reconcile", made, e);
-}
-
-int
-reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
-    uint64_t *made, struct err *e)
-{
-	struct counts	c;
-
-	if (lock_settings(w, &c, e) < 0 ||
-	    bump_epochs(w, &c, piece, n, e) < 0)
-		return -1;
-	return insert_rows(w, &c, piece, n, made, e);
 }
 
 void

@@ -362,18 +362,6 @@ ends_with(const struct buf *sql, const char *text)
 	return sql->len >= n && memcmp(sql->data + sql->len - n, text, n) == 0;
 }
 
-/* Does it end with a LIMIT?  One in a literal has a quote behind it. */
-static bool
-has_limit(const struct buf *sql)
-{
-	struct buf	head = *sql;
-
-	while (head.len > 0 &&
-	    strchr("0123456789, ", head.data[head.len - 1]) != NULL)
-		head.len--;
-	return ends_with(&head, " LIMIT");
-}
-
 /*
  * What a SELECT returns is taken for whole: rows that are not there are
  * delivered, or have no lease, or were never lost.  So each has a LIMIT of its
@@ -387,6 +375,7 @@ limit_select(struct buf *sql)
 					    " FOR UPDATE",
 					    " LOCK IN SHARE MODE" };
 	const char			*lock = "";
+	struct buf			 head;
 	bool				 whole;
 
 	if (sql->len == 0 || (strncmp(sql->data, "SELECT", 6) != 0 &&
@@ -397,7 +386,12 @@ limit_select(struct buf *sql)
 		if (ends_with(sql, locks[i]))
 			lock = locks[i];
 	buf_chop(sql, strlen(lock));
-	whole = !has_limit(sql);
+	/* Does it end with a LIMIT?  One in a literal has a quote behind it. */
+	head = *sql;
+	while (head.len > 0 &&
+	    strchr("0123456789, ", head.data[head.len - 1]) != NULL)
+		head.len--;
+	whole = !ends_with(&head, " LIMIT");
 	if (whole)
 		buf_printf(sql, " LIMIT %d", WHOLE_MAX + 1);
 	buf_str(sql, lock);
@@ -478,26 +472,25 @@ store_learnt_wrong(const struct store *s)
 	return db_learnt_wrong(s->db);
 }
 
-static struct refusal *
-find_refusal(struct refusals *l, uint64_t sequence)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (l->items[i].sequence == sequence)
-			return &l->items[i];
-	return NULL;
-}
-
-/* False: it is known, or one of too many. */
+/*
+ * False: it is known, or one of too many.  anew: nobody removes rows from the
+ * list, so the oldest makes room.
+ */
 static bool
 is_news(struct refusals *l, uint64_t sequence, const char *what,
-    const char *why)
+    const char *why, bool anew)
 {
-	struct refusal	*r = find_refusal(l, sequence);
+	struct refusal	*r;
 
-	if (r != NULL)
-		r->claim = l->claim;
-	if (r != NULL || l->n == STORE_REFUSALS)
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].sequence == sequence) {
+			l->items[i].claim = l->claim;
+			return false;
+		}
+	if (l->n == STORE_REFUSALS && !anew)
 		return false;
+	if (l->n == STORE_REFUSALS)
+		store_drop_refusal(l, 0);
 	r = &l->items[l->n++];
 	*r = (struct refusal){ .sequence = sequence, .since = clock_ms(),
 	    .claim = l->claim };
@@ -509,7 +502,7 @@ void
 store_say_refused(struct store *s, uint64_t sequence, const char *what,
     const struct err *why)
 {
-	if (is_news(&s->refusals, sequence, what, why->text))
+	if (is_news(&s->refusals, sequence, what, why->text, false))
 		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
 		    sequence), LOG_TEXT("error_class", "row")),
 		    "sequence %llu cannot be %s: the database refuses this "
@@ -519,24 +512,11 @@ store_say_refused(struct store *s, uint64_t sequence, const char *what,
 		    (unsigned long long)sequence);
 }
 
-/* True once for each row. */
-static bool
-is_kept_anew(struct store *s, uint64_t sequence)
-{
-	size_t	max = sizeof(s->kept) / sizeof(s->kept[0]);
-
-	for (size_t i = 0; i < max; i++)
-		if (s->kept[i] == sequence)
-			return false;
-	s->kept[s->nkept++ % max] = sequence;
-	return true;
-}
-
 void
 store_say_kept(struct store *s, uint64_t sequence, const char *what,
     const struct err *why)
 {
-	if (is_kept_anew(s, sequence))
+	if (is_news(&s->refusals, sequence, what, why->text, true))
 		log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER("sequence",
 		    sequence), LOG_TEXT("error_class", "row")),
 		    "sequence %llu cannot be %s: the database refuses this "
@@ -547,7 +527,7 @@ store_say_kept(struct store *s, uint64_t sequence, const char *what,
 void
 store_say_locked(struct store *s, uint64_t sequence)
 {
-	if (is_news(&s->refusals, sequence, "claimed", STORE_LOCKED))
+	if (is_news(&s->refusals, sequence, "claimed", STORE_LOCKED, false))
 		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_NUMBER("sequence",
 		    sequence), LOG_TEXT("error_class", "row")),
 		    "sequence %llu cannot be claimed: " STORE_LOCKED "; the "

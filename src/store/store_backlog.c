@@ -81,35 +81,23 @@ estimate(struct store *s, const char *index, const char *which, uint64_t *n,
 	return 0;
 }
 
-/* For far more rows than may be counted. */
-static int
-estimate_parked(struct store *s, const char *index, struct store_backlog *b,
-    struct err *e)
-{
-	uint64_t	parked;
-
-	if (!store_has(s, T_BLOCKED) || store_index(s) != INDEX_BY_TIME)
-		return 0;
-	if (estimate(s, index, " AND " PARKED_RANGE("{partition_key}"), &parked,
-	    e) < 0)
-		return -1;
-	/* The optimizer's estimate for no rows is 1. */
-	if (b->parked < parked && parked > 1)
-		b->parked = parked;
-	return 0;
-}
-
 /*
  * For far more rows than may be counted, an estimate is enough: it is seldom
  * off by more than a factor of two.  It is not used for few rows, as it
  * includes delivered ones that the server has not purged yet.
  */
-static int
-measure(struct store *s, const char *index, struct store_backlog *b,
-    struct err *e)
+int
+store_backlog(struct store *s, struct store_backlog *b, struct err *e)
 {
-	uint64_t	waiting;
+	char		index[DB_NAME_SIZE];
+	uint64_t	waiting, parked;
 
+	*b = (struct store_backlog){ .known = false };
+	if (find_index(s, index, e) < 0)
+		return -1;
+	if (index[0] == '\0')
+		return 0;
+	b->known = true;
 	if (count_rows(s, index, FEW, b, e) < 0)
 		return -1;
 	if (b->exact)
@@ -121,19 +109,14 @@ measure(struct store *s, const char *index, struct store_backlog *b,
 		return -1;
 	if (!b->exact && b->waiting < waiting)
 		b->waiting = waiting;
-	return b->exact ? 0 : estimate_parked(s, index, b, e);
-}
-
-int
-store_backlog(struct store *s, struct store_backlog *b, struct err *e)
-{
-	char	index[DB_NAME_SIZE];
-
-	*b = (struct store_backlog){ .known = false };
-	if (find_index(s, index, e) < 0)
-		return -1;
-	if (index[0] == '\0')
+	if (b->exact || !store_has(s, T_BLOCKED) ||
+	    store_index(s) != INDEX_BY_TIME)
 		return 0;
-	b->known = true;
-	return measure(s, index, b, e);
+	if (estimate(s, index, " AND " PARKED_RANGE("{partition_key}"), &parked,
+	    e) < 0)
+		return -1;
+	/* The optimizer's estimate for no rows is 1. */
+	if (b->parked < parked && parked > 1)
+		b->parked = parked;
+	return 0;
 }

@@ -70,20 +70,6 @@ store_unblock(struct store *s, const struct range *ranges, size_t nranges,
 	return store_exec(s, "unblock", NULL, e);
 }
 
-static void
-read_blocked(struct blocked *b, const struct db_rows *rows)
-{
-	b->first = db_u64(rows, 0);
-	b->label = db_text(rows, 1);
-	/* The event has the whole key; our column may be too narrow. */
-	b->key = store_column(rows, db_nullable(rows, 8) != NULL ? 8 : 2);
-	b->reason = db_text(rows, 3);
-	b->head = db_u64(rows, 4);
-	b->pending = db_u64(rows, 5) != 0;
-	b->head_parked = db_u64(rows, 6) != 0;
-	b->due_ms = (int64_t)db_u64(rows, 7);
-}
-
 int
 store_blocked(struct store *s, const char *const *labels, size_t n,
     struct blocked_list *list, struct err *e)
@@ -108,8 +94,20 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 		return -1;
 	list->rows = rows;
 	list->items = xcalloc(db_nrows(rows) + 1, sizeof(*list->items));
-	for (; db_next(rows); list->n++)
-		read_blocked(&list->items[list->n], rows);
+	for (; db_next(rows); list->n++) {
+		struct blocked *b = &list->items[list->n];
+
+		b->first = db_u64(rows, 0);
+		b->label = db_text(rows, 1);
+		/* The event has the whole key; our column may be too narrow. */
+		b->key = store_column(rows, db_nullable(rows, 8) != NULL ? 8 :
+		    2);
+		b->reason = db_text(rows, 3);
+		b->head = db_u64(rows, 4);
+		b->pending = db_u64(rows, 5) != 0;
+		b->head_parked = db_u64(rows, 6) != 0;
+		b->due_ms = (int64_t)db_u64(rows, 7);
+	}
 	return 0;
 }
 
@@ -121,13 +119,16 @@ store_blocked_free(struct blocked_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-/* The label of each parked row: one branch per lane. */
-static void
-put_parking(struct store *s, const struct parking *lanes, size_t n)
+int
+store_park(struct store *s, const struct range *ranges, size_t nranges,
+    const struct parking *lanes, size_t n, struct err *e)
 {
 	char	label[STORE_PARKED];
 
-	buf_str(&s->sql, "CASE");
+	store_sql(s, "UPDATE {outbox} AS o {primary} "
+	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
+	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
+	    "SET {o.partition_key} = CASE");
 	for (size_t i = 0; i < n; i++) {
 		store_put(s, " WHEN {o.global_sequence} IN (");
 		store_put_list(s, lanes[i].sequences, lanes[i].n);
@@ -136,17 +137,6 @@ put_parking(struct store *s, const struct parking *lanes, size_t n)
 		store_put_text(s, label);
 	}
 	buf_str(&s->sql, " END");
-}
-
-int
-store_park(struct store *s, const struct range *ranges, size_t nranges,
-    const struct parking *lanes, size_t n, struct err *e)
-{
-	store_sql(s, "UPDATE {outbox} AS o {primary} "
-	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
-	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
-	    "SET {o.partition_key} = ");
-	put_parking(s, lanes, n);
 	store_put_in_doubt_of_lease(s);
 	store_put(s, " WHERE {o.global_sequence} IN (");
 	for (size_t i = 0; i < n; i++)
@@ -161,19 +151,14 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
  * event tells that: then it has any of the class, and so would the rows.  While
  * partitions sync --finish reads the rows that wait, no wrong label may come.
  */
-static bool
-takes_label_of_event(const struct store *s, const struct counts *c)
-{
-	return !conf_partitions_by_key(s->conf) && c->nformer > 0;
-}
-
 int
 store_unpark(struct store *s, const struct counts *c,
     const struct range *ranges, size_t nranges, const uint64_t *sequences,
     size_t n, struct err *e)
 {
 	static const char	home[] = "NULLIF(b.partition_key, '')";
-	bool			by_event = takes_label_of_event(s, c);
+	bool			by_event = !conf_partitions_by_key(s->conf) &&
+				    c->nformer > 0;
 
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "

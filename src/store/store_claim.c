@@ -33,45 +33,10 @@ store_put_fence(struct store *s, const struct range *ranges, size_t n)
 	buf_str(&s->sql, ")");
 }
 
-/*
- * All or nothing: if one lease is lost, what we know of the others is old too.
- * This reads each lease once; a join of each row with its lease took a sixth of
- * the claim's time.
- */
-static void
-put_leases_are_mine(struct store *s, const struct range *ranges, size_t n)
-{
-	if (!s->conf->worker.leasing)
-		return;
-	store_put(s, " AND COALESCE({o.partition_key}, '') IN (");
-	store_put_range_labels(s, ranges, n);
-	store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
-	    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
-	store_put_range_labels(s, ranges, n);
-	buf_str(&s->sql, ")");
-	store_put_fence(s, ranges, n);
-	buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu", n);
-}
-
 bool
 store_stamps_rows(const struct store *s)
 {
 	return s->stamped[0] != 0 && s->stamped[1] != 0;
-}
-
-/*
- * Is available_at what the INSERT gave?  It is created_at then; of other digits
- * the second, and nothing has put the row off since.
- */
-static void
-put_is_stamped(struct store *s)
-{
-	if (s->stamped[0] == s->stamped[1])
-		store_put(s, "{o.available_at} = {o.created_at}");
-	else
-		store_put(s, "({o.attempts} = 0 AND {o.last_error} IS NULL AND "
-		    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) "
-		    "= 0)");
 }
 
 int64_t
@@ -80,29 +45,31 @@ store_put_off_ms(const struct store *s)
 	return PUT_OFF_MS + s->conf->retry.blame_after / PUT_OFF_PART;
 }
 
-/*
- * Made ahead, and put off unsent for longer than that ever is: before the clock
- * was put back.  What is put off since is not so far ahead, so no row comes
- * again and again.
- */
-static void
-put_was_put_off_ahead(struct store *s)
-{
-	store_put(s, "({o.attempts} = 0 AND {o.last_error} IS NOT NULL AND "
-	    "{o.created_at} > NOW(6) AND {o.available_at} > NOW(6)");
-	store_put_interval(s, store_put_off_ms(s));
-	store_put(s, ")");
-}
-
 void
 store_put_is_due(struct store *s)
 {
 	store_put(s, "({o.available_at} <= NOW(6)");
 	if (store_stamps_rows(s)) {
-		store_put(s, " OR ");
-		put_is_stamped(s);
-		store_put(s, " OR ");
-		put_was_put_off_ahead(s);
+		/*
+		 * Is available_at what the INSERT gave?  It is created_at then;
+		 * of other digits the second, and nothing has put the row off
+		 * since.
+		 */
+		store_put(s, s->stamped[0] == s->stamped[1] ?
+		    " OR {o.available_at} = {o.created_at}" :
+		    " OR ({o.attempts} = 0 AND {o.last_error} IS NULL AND "
+		    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) "
+		    "= 0)");
+		/*
+		 * Made ahead, and put off unsent for longer than that ever is:
+		 * before the clock was put back.  What is put off since is not
+		 * so far ahead, so no row comes again and again.
+		 */
+		store_put(s, " OR ({o.attempts} = 0 AND {o.last_error} IS NOT "
+		    "NULL AND {o.created_at} > NOW(6) AND "
+		    "{o.available_at} > NOW(6)");
+		store_put_interval(s, store_put_off_ms(s));
+		store_put(s, ")");
 	}
 	store_put(s, ")");
 }
@@ -123,87 +90,69 @@ store_put_at_once(struct store *s)
 	    "'1971-01-01' AND {now}, {created_at}, {now})" : "{now}");
 }
 
-/*
- * Free: the row has no claim.  Abandoned: its claim has expired, or the worker
- * that claimed it is known to be dead.
- */
-static void
-put_claimable(struct store *s, bool abandoned, const char *token)
-{
-	if (!abandoned) {
-		store_put(s, " AND {o.claim_token} IS NULL AND ");
-		store_put_is_due(s);
-		return;
-	}
-	store_put(s, " AND {o.claim_token} <> ");
-	store_put_text(s, token);
-	store_put(s, " AND ({o.available_at} <= NOW(6) OR "
-	    "LEFT({o.claim_token}, 16) IN (");
-	store_put_text(s, ident_nonce(s->id));
-	store_put_raw(s, s->dead.len > 0 ? s->dead.data : "");
-	store_put(s, "))");
-}
-
-void
-store_put_is_time(struct store *s)
-{
-	if (store_has_word(s, "scheduled_at"))
-		store_put(s, " AND ({o.scheduled_at} IS NULL OR "
-		    "{o.scheduled_at} <= NOW(6))");
-}
-
-/*
- * An abandoned row may have been sent: it is in doubt since its claim.  The
- * claim's time is available_at minus the ttl in the token, or our own ttl if
- * the token has none.  available_at is not overwritten yet: assignments go from
- * left to right.
- */
-static void
-put_in_doubt(struct store *s)
-{
-	store_put(s, "{o.in_doubt_since} = COALESCE({o.in_doubt_since}, "
-	    "{o.available_at} - INTERVAL 1000 * IF("
-	    "CONVERT({o.claim_token} USING utf8mb4) REGEXP ");
-	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
-	store_putf(s, "SUBSTRING_INDEX({o.claim_token}, '-', -1), %lld) "
-	    "MICROSECOND), ",
-	    (long long)s->conf->worker.claim_ttl);
-}
-
 struct claim {
 	struct claim_set	 set;
 	const char		*token;
 };
 
+/*
+ * A row without a claim is free.  One is abandoned if its claim has expired, or
+ * its worker is known to be dead: it may have been sent, so it is in doubt as
+ * of its claim.  That was at available_at minus the ttl in the token, or our
+ * own ttl if the token has none.  available_at is not overwritten yet:
+ * assignments go from left to right.
+ *
+ * All or nothing: if one lease is lost, what we know of the others is old too.
+ * The subquery reads each lease once; a join of each row with its lease took a
+ * sixth of the claim's time.
+ */
 static int
 run_claim(struct store *s, const struct claim *c, bool abandoned,
     uint64_t *claimed, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} AS o {primary} SET ");
-	if (abandoned && store_has_column(s, COL_IN_DOUBT_SINCE))
-		put_in_doubt(s);
+	if (abandoned && store_has_column(s, COL_IN_DOUBT_SINCE)) {
+		store_put(s, "{o.in_doubt_since} = COALESCE({o.in_doubt_since},"
+		    " {o.available_at} - INTERVAL 1000 * IF("
+		    "CONVERT({o.claim_token} USING utf8mb4) REGEXP ");
+		store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
+		store_putf(s, "SUBSTRING_INDEX({o.claim_token}, '-', -1), %lld)"
+		    " MICROSECOND), ", (long long)s->conf->worker.claim_ttl);
+	}
 	store_put(s, "{o.available_at} = {now}");
 	store_put_interval(s, s->conf->worker.claim_ttl);
 	store_put(s, ", {o.claim_token} = ");
 	store_put_text(s, c->token);
 	store_put(s, " WHERE {o.global_sequence} IN (");
 	store_put_list(s, c->set.sequences, c->set.n);
-	store_put(s, ") AND {o.published_at} IS NULL");
-	put_claimable(s, abandoned, c->token);
-	store_put_is_time(s);
-	put_leases_are_mine(s, c->set.ranges, c->set.nranges);
+	store_put(s, ") AND {o.published_at} IS NULL AND {o.claim_token} ");
+	if (abandoned) {
+		store_put(s, "<> ");
+		store_put_text(s, c->token);
+		store_put(s, " AND ({o.available_at} <= NOW(6) OR "
+		    "LEFT({o.claim_token}, 16) IN (");
+		store_put_text(s, ident_nonce(s->id));
+		store_put_raw(s, s->dead.len > 0 ? s->dead.data : "");
+		store_put(s, "))");
+	} else {
+		store_put(s, "IS NULL AND ");
+		store_put_is_due(s);
+	}
+	if (store_has_word(s, "scheduled_at"))
+		store_put(s, " AND ({o.scheduled_at} IS NULL OR "
+		    "{o.scheduled_at} <= NOW(6))");
+	if (s->conf->worker.leasing) {
+		store_put(s, " AND COALESCE({o.partition_key}, '') IN (");
+		store_put_range_labels(s, c->set.ranges, c->set.nranges);
+		store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
+		    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
+		store_put_range_labels(s, c->set.ranges, c->set.nranges);
+		buf_str(&s->sql, ")");
+		store_put_fence(s, c->set.ranges, c->set.nranges);
+		buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu",
+		    c->set.nranges);
+	}
 	return store_exec(s, "claim", claimed, e);
-}
-
-/*
- * The token does not fit its column: not the fault of a row, and no row can be
- * claimed.  Then the tables are wrong, as without the column.
- */
-static bool
-is_columns_fault(const struct store *s, const struct err *e)
-{
-	return strstr(e->text, "for column") != NULL && strstr(e->text,
-	    store_column_name(s, "claim_token")) != NULL;
 }
 
 /* Claim; a row that the database refuses for its contents is left out. */
@@ -219,7 +168,14 @@ claim_some(struct store *s, struct claim c, bool abandoned, struct batch *b,
 		c.set.sequences = all + i.from;
 		c.set.n = i.n;
 		rc = run_claim(s, &c, abandoned, &i.changed, e);
-		if (rc < 0 && is_columns_fault(s, e))
+		/*
+		 * The token does not fit its column: not the fault of a row,
+		 * and no row can be claimed.  Then the tables are wrong, as
+		 * without the column.
+		 */
+		if (rc < 0 && strstr(e->text, "for column") != NULL &&
+		    strstr(e->text, store_column_name(s, "claim_token")) !=
+		    NULL)
 			return -1;
 		if (store_isolate(s, &i, rc)) {
 			store_say_refused(s, all[i.from], "claimed", e);

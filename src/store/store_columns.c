@@ -111,16 +111,6 @@ store_mark_there(struct store *s, const char *table, const char *name)
 			s->there[i] = true;
 }
 
-/* A name that is not our own may be a word of SQL, or have any characters. */
-static void
-put_their_name(struct store *s, size_t i)
-{
-	if (strcmp(s->names[i], columns[i].word) == 0)
-		buf_str(&s->sql, s->names[i]);
-	else
-		db_name(&s->sql, s->names[i]);
-}
-
 bool
 store_put_column(struct store *s, const char *word, size_t len)
 {
@@ -139,6 +129,10 @@ store_put_column(struct store *s, const char *word, size_t len)
 		buf_str(&s->sql, ".");
 	} else
 		buf_add(&s->sql, word, alias);
-	put_their_name(s, (size_t)i);
+	/* A name that is not our own may be a word of SQL. */
+	if (strcmp(s->names[i], columns[i].word) == 0)
+		buf_str(&s->sql, s->names[i]);
+	else
+		db_name(&s->sql, s->names[i]);
 	return true;
 }

@@ -65,8 +65,6 @@ struct store {
 	bool			 columns[NOPTIONAL];	/* which exist */
 	struct fit		 fits[NFITS];
 	struct refusals		 refusals;
-	uint64_t		 kept[16];	/* rows already logged */
-	unsigned		 nkept;
 	int64_t			 locked_until;	/* clock_ms(); claims ask before
 						   which rows are locked */
 	struct aside		 aside;
@@ -125,9 +123,6 @@ void	store_put_epochs(struct store *, const struct range *, size_t n);
 
 /* " AND ...": this worker holds the lease p, under the epoch of its range. */
 void	store_put_fence(struct store *, const struct range *, size_t n);
-
-/* " AND ...": the time of row o has come, if it has one of its own. */
-void	store_put_is_time(struct store *);
 
 /*
  * store_msg.c: the columns of a message of row o and event e, first in the

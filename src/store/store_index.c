@@ -26,12 +26,6 @@ static const char *const claim_indexes[NCLAIMS][CLAIM_COLUMNS] = {
 	{ "partition_key", "published_at", NULL },
 };
 
-static bool
-is_appended(const struct store *s)
-{
-	return strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0;
-}
-
 /* "a,b,c"; false: this one needs the sequence to be the primary key. */
 static bool
 name_claim_index(const struct store *s, size_t i, struct buf *names)
@@ -39,7 +33,7 @@ name_claim_index(const struct store *s, size_t i, struct buf *names)
 	buf_clear(names);
 	for (size_t k = 0; k < CLAIM_COLUMNS; k++) {
 		if (claim_indexes[i][k] == NULL)
-			return is_appended(s);
+			return strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0;
 		buf_printf(names, "%s%s", k == 0 ? "" : ",",
 		    store_column_name(s, claim_indexes[i][k]));
 	}
@@ -104,19 +98,6 @@ learn_primary(struct store *s, enum store_table t, const char *sequence,
 	    store_column_name(s, sequence), e);
 }
 
-/* Take it if it serves the claim better than the one before. */
-static void
-take_index(struct store *s, const struct db_rows *rows, size_t *best)
-{
-	size_t	i = find_claim_index(s, db_text(rows, 1));
-
-	if (i >= *best)
-		return;
-	*best = i;
-	strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
-	s->index_by_time = claim_indexes[i][0][1] == 'u';
-}
-
 void
 store_put_claim_index(const struct store *s, struct buf *to)
 {
@@ -148,7 +129,7 @@ int
 store_learn_indexes(struct store *s, struct err *e)
 {
 	struct db_rows	*rows;
-	size_t		 best = NCLAIMS;
+	size_t		 best = NCLAIMS, i;
 
 	if (learn_primary(s, T_OUTBOX, "global_sequence", e) < 0 ||
 	    learn_primary(s, T_EVENTS, "sequence", e) < 0)
@@ -162,8 +143,13 @@ store_learn_indexes(struct store *s, struct err *e)
 		return -1;
 	s->index[0] = '\0';
 	s->index_by_time = false;
-	while (db_next(rows))
-		take_index(s, rows, &best);
+	while (db_next(rows)) {
+		if ((i = find_claim_index(s, db_text(rows, 1))) >= best)
+			continue;
+		best = i;
+		strlcpy(s->index, db_text(rows, 0), sizeof(s->index));
+		s->index_by_time = claim_indexes[i][0][1] == 'u';
+	}
 	db_rows_free(rows);
 	if (best == NCLAIMS)
 		warn_of_index(s);

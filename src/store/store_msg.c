@@ -37,43 +37,15 @@ free_rows(void *rows)
 	db_rows_free(rows);
 }
 
-/* NULL is the column's value, or it was too long: see the lengths. */
-static void
-read_body(struct msg *m, const struct db_rows *rows, size_t max)
-{
-	uint64_t	metadata = db_u64(rows, F_METADATA_LEN);
-	uint64_t	payload = db_u64(rows, F_PAYLOAD_LEN);
-
-	m->metadata = store_column(rows, F_METADATA);
-	m->payload = store_column(rows, F_PAYLOAD);
-	m->away = metadata + payload > max || metadata > MSG_METADATA_MAX;
-	if (m->away)
-		m->metadata = (struct bytes){ NULL, metadata };
-	if (metadata + payload > max)
-		m->payload = (struct bytes){ NULL, payload };
-}
-
-/* A time in the future was written before the clock was set back. */
-static int64_t
-age_of(const char *text)
-{
-	int64_t	ms = text == NULL ? -1 : strtoll(text, NULL, 10);
-
-	return text != NULL && ms < 0 ? INT64_MAX : ms;
-}
-
-/* That of a row which is sent again on purpose tells nothing. */
-static int64_t
-age_us(const struct msg *m, const char *text)
-{
-	return text == NULL || m->replay > 0 ? -1 :
-	    later(strtoll(text, NULL, 10), 0);
-}
-
 void
 store_read_msg(const struct store *s, struct msg *m,
     const struct db_rows *rows, size_t max)
 {
+	uint64_t	 metadata = db_u64(rows, F_METADATA_LEN);
+	uint64_t	 payload = db_u64(rows, F_PAYLOAD_LEN);
+	const char	*doubt = db_nullable(rows, F_IN_DOUBT);
+	const char	*age = db_nullable(rows, F_AGE);
+
 	m->left_out = s->left_out;
 	m->sequence = db_u64(rows, F_SEQUENCE);
 	m->partition = store_column(rows, F_PARTITION);
@@ -88,11 +60,23 @@ store_read_msg(const struct store *s, struct msg *m,
 	m->time = store_column(rows, F_TIME);
 	m->id = store_column(rows, F_ID);
 	m->content_type = store_column(rows, F_CONTENT_TYPE);
-	m->in_doubt_ms = age_of(db_nullable(rows, F_IN_DOUBT));
+	m->in_doubt_ms = doubt == NULL ? -1 : strtoll(doubt, NULL, 10);
+	/* A time in the future was written before the clock was set back. */
+	if (doubt != NULL && m->in_doubt_ms < 0)
+		m->in_doubt_ms = INT64_MAX;
 	m->has_label_hash = db_nullable(rows, F_LABEL_HASH) != NULL;
 	m->label_hash = (uint32_t)db_u64(rows, F_LABEL_HASH);
-	m->age_us = age_us(m, db_nullable(rows, F_AGE));
-	read_body(m, rows, max);
+	/* That of a row which is sent again on purpose tells nothing. */
+	m->age_us = age == NULL || m->replay > 0 ? -1 :
+	    later(strtoll(age, NULL, 10), 0);
+	/* NULL is the column's value, or it was too long: see the lengths. */
+	m->metadata = store_column(rows, F_METADATA);
+	m->payload = store_column(rows, F_PAYLOAD);
+	m->away = metadata + payload > max || metadata > MSG_METADATA_MAX;
+	if (m->away)
+		m->metadata = (struct bytes){ NULL, metadata };
+	if (metadata + payload > max)
+		m->payload = (struct bytes){ NULL, payload };
 }
 
 void
@@ -103,14 +87,18 @@ store_keep_rows(struct batch *b, struct db_rows *rows)
 }
 
 /*
- * The body if it is not too long, and its length.  The length of metadata is
- * expensive where JSON is binary, so it is asked for as seldom as possible: a
- * payload may come although the metadata does not.  A small max
- * limits the metadata as well.
+ * The body comes if it is not too long, and its length.  The length of metadata
+ * is expensive where JSON is binary, so it is asked for as seldom as possible:
+ * a payload may come although the metadata does not.  A small max limits the
+ * metadata as well.  The age is that since the insert, or since the time for
+ * which the message is scheduled.
  */
-static void
-put_body(struct store *s, size_t max)
+void
+store_put_msg(struct store *s, size_t max)
 {
+	store_put(s, "{o.global_sequence}, {o.partition_key}, {o.attempts}, "
+	    "{e.sequence}, {e.stream_id}, {e.stream_sequence}, {e.event_type}, "
+	    "{e.event_version}, {e.correlation_id}, ");
 	store_putf(s, "IF(COALESCE(OCTET_LENGTH({e.metadata}), 0) + "
 	    "COALESCE(OCTET_LENGTH({e.event_data}), 0) <= %zu", max);
 	if (max > MSG_METADATA_MAX)
@@ -119,29 +107,6 @@ put_body(struct store *s, size_t max)
 	store_putf(s, ", {e.metadata}, NULL)"
 	    ", IF(OCTET_LENGTH({e.event_data}) <= %zu, {e.event_data}, NULL), "
 	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), ", max);
-}
-
-/* Since the insert, or since the time for which the message is scheduled. */
-static void
-put_age(struct store *s)
-{
-	if (!store_has_column(s, COL_CREATED_AT))
-		store_put(s, ", NULL");
-	else if (store_has_word(s, "scheduled_at"))
-		store_put(s, ", TIMESTAMPDIFF(MICROSECOND, COALESCE("
-		    "{o.scheduled_at}, {o.created_at}), NOW(6))");
-	else
-		store_put(s, ", TIMESTAMPDIFF(MICROSECOND, {o.created_at}, "
-		    "NOW(6))");
-}
-
-void
-store_put_msg(struct store *s, size_t max)
-{
-	store_put(s, "{o.global_sequence}, {o.partition_key}, {o.attempts}, "
-	    "{e.sequence}, {e.stream_id}, {e.stream_sequence}, {e.event_type}, "
-	    "{e.event_version}, {e.correlation_id}, ");
-	put_body(s, max);
 	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
 	    "{e.occurred_at}, TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, "
 	    "NOW(6)) DIV 1000" : "{e.occurred_at}, NULL");
@@ -152,7 +117,11 @@ store_put_msg(struct store *s, size_t max)
 		store_put(s, "NULL");
 	else
 		store_put_hash(s, "e", "{e.stream_id}");
-	put_age(s);
+	store_put(s, !store_has_column(s, COL_CREATED_AT) ? ", NULL" :
+	    store_has_word(s, "scheduled_at") ?
+	    ", TIMESTAMPDIFF(MICROSECOND, COALESCE({o.scheduled_at}, "
+	    "{o.created_at}), NOW(6))" :
+	    ", TIMESTAMPDIFF(MICROSECOND, {o.created_at}, NOW(6))");
 }
 
 /* A row without its event is read too: it must not vanish. */

@@ -66,36 +66,28 @@ decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 	return 0;
 }
 
-static int
-repartition_locked(struct store *s, unsigned count, struct repartition *r,
+int
+store_repartition(struct store *s, unsigned count, struct repartition *r,
     struct err *e)
 {
-	if (store_lock_counts(s, &r->counts, e) < 0 ||
-	    decide(s, count, r, e) < 0)
-		return -1;
-	return r->changed ? store_write_counts(s, &r->counts, e) : 0;
-}
+	int	rc;
 
-static int
-repartition_transaction(struct store *s, unsigned count, struct repartition *r,
-    struct err *e)
-{
-	if (store_begin_in_a_hurry(s, e) == 0 && store_end_in_a_hurry(s,
-	    repartition_locked(s, count, r, e), e) == 0)
+	*r = (struct repartition){ 0 };
+	if (!s->exists[T_SETTINGS])
+		return 0;
+	if ((rc = store_begin_in_a_hurry(s, e)) == 0) {
+		if (store_lock_counts(s, &r->counts, e) < 0 ||
+		    decide(s, count, r, e) < 0 ||
+		    (r->changed && store_write_counts(s, &r->counts, e) < 0))
+			rc = -1;
+		rc = store_end_in_a_hurry(s, rc, e);
+	}
+	if (rc == 0)
 		return 0;
 	*r = (struct repartition){ .busy = store_fault(s) == DB_BUSY,
 	    .refused = store_fault(s) == DB_WRONG, .why = *e,
 	    .counts = r->before };
 	return r->busy || r->refused ? 0 : -1;
-}
-
-int
-store_repartition(struct store *s, unsigned count, struct repartition *r,
-    struct err *e)
-{
-	*r = (struct repartition){ 0 };
-	return !s->exists[T_SETTINGS] ? 0 :
-	    repartition_transaction(s, count, r, e);
 }
 
 int

@@ -63,11 +63,17 @@ store_schedule(struct store *s, const struct range *ranges, size_t nranges,
 	return store_exec(s, "schedule", NULL, e);
 }
 
-static void
-put_not_aside(struct store *s)
+/* Rows whose time has come, the earliest first; or those to be locked now. */
+static int
+list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 {
 	const struct aside	*a = &s->aside;
+	struct db_rows		*rows;
 
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} WHERE "
+	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
+	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
+	    TIME_FORMAT "))");
 	if (a->behind != 0) {
 		store_put(s, " AND {partition_key} >= ");
 		store_put_text(s, a->label);
@@ -81,19 +87,6 @@ put_not_aside(struct store *s)
 		store_put_list(s, a->rows, a->n);
 		store_put(s, ")");
 	}
-}
-
-/* Rows whose time has come, the earliest first; or those to be locked now. */
-static int
-list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
-{
-	struct db_rows	*rows;
-
-	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} WHERE "
-	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
-	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
-	    TIME_FORMAT "))");
-	put_not_aside(s);
 	store_putf(s, " ORDER BY {partition_key}, {global_sequence} "
 	    "LIMIT %d%s", BACK_MAX, lock ? " FOR UPDATE SKIP LOCKED" : "");
 	if ((rows = store_query(s, "scheduled", e)) == NULL)
@@ -102,12 +95,6 @@ list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 		list[(*n)++] = db_u64(rows, 0);
 	db_rows_free(rows);
 	return 0;
-}
-
-static void
-put_home(struct store *s, const char *label)
-{
-	store_putf(s, "SUBSTRING(%s, %d)", label, MARK_LEN + TIME_LEN + 1);
 }
 
 /* The label of the present count: it may have changed meanwhile. */
@@ -130,13 +117,25 @@ relabel(struct store *s, const struct counts *c, const uint64_t *list,
 	return store_exec(s, "scheduled", NULL, e);
 }
 
-/* The list is full: go on behind its last row, or good ones would wait. */
+/*
+ * A minute from the end of the search, or a long one would begin anew.  If the
+ * list is full, go on behind its last row, or good ones would wait.
+ */
 static int
-read_behind(struct store *s, uint64_t sequence, struct err *e)
+put_aside(struct store *s, uint64_t sequence, size_t nrefused, struct err *e)
 {
 	struct aside	*a = &s->aside;
 	struct db_rows	*rows;
 
+	if (nrefused == 1) {
+		a->first = sequence;
+		a->why = *e;
+	}
+	if (nrefused == REFUSED_MAX || (a->n == 0 && a->behind == 0))
+		a->until = clock_ms() + ASIDE_MS;
+	a->rows[a->n++] = sequence;
+	if (a->n < ASIDE_MAX)
+		return 0;
 	a->n = 0;	/* also if this fails: then they are tried again */
 	store_sql(s, "SELECT {partition_key} FROM {outbox} "
 	    "WHERE {global_sequence} = ");
@@ -149,22 +148,6 @@ read_behind(struct store *s, uint64_t sequence, struct err *e)
 	}
 	db_rows_free(rows);
 	return 0;
-}
-
-/* A minute from the end of the search, or a long one would begin anew. */
-static int
-put_aside(struct store *s, uint64_t sequence, size_t nrefused, struct err *e)
-{
-	struct aside	*a = &s->aside;
-
-	if (nrefused == 1) {
-		a->first = sequence;
-		a->why = *e;
-	}
-	if (nrefused == REFUSED_MAX || (a->n == 0 && a->behind == 0))
-		a->until = clock_ms() + ASIDE_MS;
-	a->rows[a->n++] = sequence;
-	return a->n < ASIDE_MAX ? 0 : read_behind(s, sequence, e);
 }
 
 static void
@@ -261,7 +244,6 @@ store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 void
 store_put_home_label(struct store *s, const char *label)
 {
-	store_putf(s, "IF(LEFT(%s, 2) = " MARK ", ", label);
-	put_home(s, label);
-	store_putf(s, ", %s)", label);
+	store_putf(s, "IF(LEFT(%s, 2) = " MARK ", SUBSTRING(%s, %d), %s)",
+	    label, label, MARK_LEN + TIME_LEN + 1, label);
 }

@@ -184,16 +184,6 @@ is_needed(const struct store *s, enum store_table t, const char *word)
 	    is_one_of(columns[t], word);
 }
 
-static const char *
-cost_inline(const char *word)
-{
-	for (size_t i = 0; i < sizeof(costs_inline) / sizeof(costs_inline[0]);
-	    i++)
-		if (strcmp(costs_inline[i].word, word) == 0)
-			return costs_inline[i].cost;
-	return "";
-}
-
 const char *
 store_cost_of_column(const struct store *s, enum store_table t,
     const char *name)
@@ -207,17 +197,11 @@ store_cost_of_column(const struct store *s, enum store_table t,
 		if (extras[i].table == t && extras[i].cost != NULL &&
 		    strcasecmp(extras[i].name, word) == 0)
 			return extras[i].cost;
-	return store_is_inline(s) ? cost_inline(word) : "";
-}
-
-static void
-mark_extra(struct store *s, const char *table, const char *name)
-{
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (strcmp(s->tables[extras[i].table], table) == 0 &&
-		    strcasecmp(name, name_of(s, extras[i].table,
-		    extras[i].name)) == 0)
-			s->columns[i] = true;
+	for (size_t i = 0; store_is_inline(s) &&
+	    i < sizeof(costs_inline) / sizeof(costs_inline[0]); i++)
+		if (strcmp(costs_inline[i].word, word) == 0)
+			return costs_inline[i].cost;
+	return "";
 }
 
 /* One answer for all columns: Pillar's are all TIMESTAMP(0). */
@@ -261,14 +245,6 @@ struct needed {
 	size_t	n;
 };
 
-/* Statements have its values without quotes, and texts equal several. */
-static bool
-is_order(enum store_table t, const char *word)
-{
-	return strcmp(word, t == T_EVENTS ? "sequence" :
-	    "global_sequence") == 0;
-}
-
 static void
 need_all(struct needed *k, const struct store *s, enum store_table t,
     const char *const *list)
@@ -278,31 +254,12 @@ need_all(struct needed *k, const struct store *s, enum store_table t,
 			continue;
 		k->items[k->n].table = t;
 		k->items[k->n].found = false;
-		k->items[k->n].order = is_order(t, *list);
+		/* It stands without quotes, and texts equal several. */
+		k->items[k->n].order = strcmp(*list, t == T_EVENTS ?
+		    "sequence" : "global_sequence") == 0;
 		k->items[k->n].odd_type[0] = '\0';
 		k->items[k->n++].name = name_of(s, t, *list);
 	}
-}
-
-static void
-list_needed(struct needed *k, const struct store *s)
-{
-	k->n = 0;
-	for (enum store_table t = 0; t < NTABLES; t++)
-		need_all(k, s, t, columns[t]);
-	if (store_is_inline(s))
-		need_all(k, s, T_DEAD, whole_letter);
-}
-
-/* Bytes that were kept elsewhere go back into it as what they were. */
-static void
-mark_payload(struct store *s, const struct db_rows *rows)
-{
-	if (strcmp(s->tables[T_EVENTS], db_text(rows, 0)) == 0 &&
-	    strcasecmp(store_column_name(s, "event_data"),
-	    db_text(rows, 1)) == 0)
-		s->payload_is_text = db_nullable(rows, 3) != NULL ||
-		    strcasecmp(db_text(rows, 5), "json") == 0;
 }
 
 static void
@@ -310,9 +267,17 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 {
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 
-	mark_extra(s, table, name);
+	for (size_t i = 0; i < NOPTIONAL; i++)
+		if (strcmp(s->tables[extras[i].table], table) == 0 &&
+		    strcasecmp(name, name_of(s, extras[i].table,
+		    extras[i].name)) == 0)
+			s->columns[i] = true;
 	store_mark_there(s, table, name);
-	mark_payload(s, rows);
+	/* Bytes that were kept elsewhere go back into it as what they were. */
+	if (strcmp(s->tables[T_EVENTS], table) == 0 &&
+	    strcasecmp(store_column_name(s, "event_data"), name) == 0)
+		s->payload_is_text = db_nullable(rows, 3) != NULL ||
+		    strcasecmp(db_text(rows, 5), "json") == 0;
 	mark_stamped(s, rows);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
 	for (enum store_table t = 0; t < NTABLES; t++) {
@@ -362,9 +327,13 @@ learn_columns(struct store *s, struct err *e)
 	struct needed	 needed;
 	struct db_rows	*rows;
 
-	for (enum store_table t = 0; t < NTABLES; t++)
+	needed.n = 0;
+	for (enum store_table t = 0; t < NTABLES; t++) {
 		assert(columns[t][COLUMNS_MAX - 1] == NULL);
-	list_needed(&needed, s);
+		need_all(&needed, s, t, columns[t]);
+	}
+	if (store_is_inline(s))
+		need_all(&needed, s, T_DEAD, whole_letter);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
 	    "character_set_name, character_maximum_length, data_type, "
 	    "column_default, COALESCE(numeric_scale = 0, 0) "
@@ -403,14 +372,6 @@ warn_of_extra(const struct store *s, const struct extra *x)
 }
 
 static void
-warn_of_extras(struct store *s)
-{
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (!s->columns[i] && extras[i].type != NULL)
-			warn_of_extra(s, &extras[i]);
-}
-
-static void
 warn_of_table(struct store *s, enum store_table t)
 {
 	if (!s->exists[t])
@@ -424,7 +385,9 @@ store_learn(struct store *s, struct err *e)
 	if (learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
 	    store_learn_indexes(s, e) < 0)
 		return -1;
-	warn_of_extras(s);
+	for (size_t i = 0; i < NOPTIONAL; i++)
+		if (!s->columns[i] && extras[i].type != NULL)
+			warn_of_extra(s, &extras[i]);
 	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
 		return err_set(e, "schema: retry.on_dead: halt needs the table "
 		    "%s: outboxctl setup --no-event creates it",

@@ -80,14 +80,18 @@ write_holes(struct store *s, const char *stream, struct sequence_set *told,
 	return store_exec(s, "holes", NULL, e);
 }
 
-static int
-change_holes(struct store *s, const char *stream,
+int
+store_holes_change(struct store *s, const char *stream,
     const struct sequence_set *found, const struct sequence_set *healed,
     uint64_t first, struct err *e)
 {
 	struct sequence_set	told = { 0 }, accepted = { 0 };
 	int			rc;
 
+	if (!store_has_column(s, COL_SCRUB))
+		return 0;
+	if (store_begin(s, e) < 0)
+		return -1;
 	rc = read_holes(s, stream, " FOR UPDATE", &told, &accepted, e);
 	if (rc == 0) {
 		sequence_set_add_all(&told, found);
@@ -100,20 +104,7 @@ change_holes(struct store *s, const char *stream,
 	}
 	sequence_set_free(&told);
 	sequence_set_free(&accepted);
-	return rc;
-}
-
-int
-store_holes_change(struct store *s, const char *stream,
-    const struct sequence_set *found, const struct sequence_set *healed,
-    uint64_t first, struct err *e)
-{
-	if (!store_has_column(s, COL_SCRUB))
-		return 0;
-	if (store_begin(s, e) < 0)
-		return -1;
-	return store_end(s, change_holes(s, stream, found, healed, first, e),
-	    e);
+	return store_end(s, rc, e);
 }
 
 int

@@ -34,31 +34,24 @@ read_settings_row(struct store *s, unsigned *count, struct err *e)
 	return rc;
 }
 
-/* Producers may have enqueued without a label before the first count. */
-static int
-has_unlabelled(struct store *s, bool *has, struct err *e)
-{
-	const char	*none = "";
-
-	store_sql(s, "SELECT 1");
-	store_put_rows_of(s, &none, 1);
-	buf_str(&s->sql, " LIMIT 1");
-	return store_query_any(s, "settings", has, e);
-}
-
 /* The first count, with a former one that producers may have used. */
 static int
 first_counts(struct store *s, unsigned count, struct counts *c,
     struct err *e)
 {
-	struct err	why;
-	bool		has;
+	const char	*none = "";
+	struct err	 why;
+	bool		 has;
 
 	conf_counts(s->conf, c);
 	c->count = count;
 	if (c->nformer > 0)
 		return 0;
-	if (has_unlabelled(s, &has, e) < 0)
+	/* Producers may have enqueued without a label before it. */
+	store_sql(s, "SELECT 1");
+	store_put_rows_of(s, &none, 1);
+	buf_str(&s->sql, " LIMIT 1");
+	if (store_query_any(s, "settings", &has, e) < 0)
 		return -1;
 	c->count = 1;
 	if (has && count != 1 && counts_repartition(c, count, &why) < 0)

@@ -134,27 +134,6 @@ write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
 	return store_exec(s, "retry", matched, e);
 }
 
-static void
-put_dead_row(struct store *s, const struct msg *m, const char *created_at)
-{
-	struct buf	*q = &s->sql;
-
-	buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
-	store_put_fit(s, FIT_DEAD_LABEL, m->partition.data, m->partition.len);
-	buf_str(q, ", ");
-	store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
-	buf_str(q, ", ");
-	store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
-	buf_printf(q, ", %u, ", m->attempts + 1);
-	store_put_text(s, m->reason);
-	buf_str(q, ", ");
-	store_put_error(s, FIT_DEAD_ERROR, m->error);
-	buf_str(q, ", ");
-	store_put_text(s, created_at);
-	store_put(s, ", {now}");
-	buf_printf(q, ", %u)", m->replay);
-}
-
 /* The next row of the batch; NULL: none.  Others were not asked for. */
 static const struct msg *
 next_held(const struct batch *b, struct db_rows *held)
@@ -171,6 +150,7 @@ static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
+	struct buf		*q = &s->sql;
 	const struct msg	*m;
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
@@ -178,24 +158,27 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	    "died_at, replay_no) VALUES ");
 	while ((m = next_held(b, held)) != NULL) {
 		store_put_comma(s);
-		put_dead_row(s, m, db_nullable(held, 1));
+		buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
+		store_put_fit(s, FIT_DEAD_LABEL, m->partition.data,
+		    m->partition.len);
+		buf_str(q, ", ");
+		store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
+		buf_str(q, ", ");
+		store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
+		buf_printf(q, ", %u, ", m->attempts + 1);
+		store_put_text(s, m->reason);
+		buf_str(q, ", ");
+		store_put_error(s, FIT_DEAD_ERROR, m->error);
+		buf_str(q, ", ");
+		store_put_text(s, db_nullable(held, 1));
+		store_put(s, ", {now}");
+		buf_printf(q, ", %u)", m->replay);
 	}
 	/* A row that was brought back by hand may die a second time. */
-	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
+	buf_str(q, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
 	    " reason = VALUES(reason), last_error = VALUES(last_error),"
 	    " died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
 	return store_exec(s, "bury", NULL, e);
-}
-
-/*
- * The partition whose owner reads the record: that of the row or, if it was
- * parked since, of its key's record; otherwise the one it was claimed under.
- */
-static const char *
-home_of(const struct batch *b, const struct msg *m, const char *label)
-{
-	return label != NULL && counts_is_label(label) ? label :
-	    b->labels[m->range];
 }
 
 /*
@@ -207,16 +190,26 @@ static int
 halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
+	const char		**homes = xcalloc(db_nrows(held),
+				    sizeof(*homes));
 	const struct msg	*m;
+	size_t			  n = 0;
+	int			  rc;
 
 	store_sql(s, "INSERT INTO {blocked} (first_sequence, partition_key, "
 	    "order_key, reason, head_sequence, since) VALUES ");
-	while ((m = next_held(b, held)) != NULL) {
-		const char *home = home_of(b, m, db_nullable(held, 2));
-
+	for (; (m = next_held(b, held)) != NULL; n++) {
+		/*
+		 * Its owner reads the record: the label of the row or, if it
+		 * was parked since, of its key's record; otherwise the one it
+		 * was claimed under.
+		 */
+		homes[n] = db_nullable(held, 2);
+		if (homes[n] == NULL || !counts_is_label(homes[n]))
+			homes[n] = b->labels[m->range];
 		store_put_comma(s);
 		buf_printf(&s->sql, "(%llu, ", (unsigned long long)m->sequence);
-		store_put_text(s, home);
+		store_put_text(s, homes[n]);
 		buf_str(&s->sql, ", ");
 		store_put_fit(s, FIT_BLOCKED_KEY, m->key.data, m->key.len);
 		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
@@ -225,42 +218,11 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 	}
 	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
 	    "', head_sequence = VALUES(head_sequence)");
-	return store_exec(s, "halt", NULL, e);
-}
-
-static int
-bump_halted(struct store *s, const struct batch *b, struct db_rows *held,
-    struct err *e)
-{
-	const char	**homes = xcalloc(db_nrows(held), sizeof(*homes));
-	const struct msg *m;
-	size_t		  n = 0;
-	int		  rc;
-
-	while ((m = next_held(b, held)) != NULL)
-		homes[n++] = home_of(b, m, db_nullable(held, 2));
-	rc = store_bump_epochs(s, "halt", homes, n, e);
+	rc = store_exec(s, "halt", NULL, e);
+	if (rc == 0)
+		rc = store_bump_epochs(s, "halt", homes, n, e);
 	free(homes);
 	return rc;
-}
-
-/* Lock the dead rows and read their labels, which may have changed. */
-static struct db_rows *
-lock_dead(struct store *s, const struct batch *b, enum outcome outcome,
-    struct err *e)
-{
-	store_sql(s, "SELECT {global_sequence}, ");
-	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{created_at}" :
-	    "NULL");
-	store_put(s, s->exists[T_BLOCKED] ? ", IF("
-	    PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
-	    "FROM {blocked} AS k WHERE k.first_sequence = "
-	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})" :
-	    ", {partition_key}");
-	store_put(s, " FROM {outbox} {primary}");
-	put_held(s, b, outcome);
-	buf_str(&s->sql, " FOR UPDATE");
-	return store_query(s, "bury", e);
 }
 
 /* With outbox.mode: inline no other table has what they say. */
@@ -288,7 +250,19 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	struct db_rows	*held;
 	int		 rc = 0;
 
-	if ((held = lock_dead(s, b, outcome, e)) == NULL)
+	/* Lock the dead rows and read their labels, which may have changed. */
+	store_sql(s, "SELECT {global_sequence}, ");
+	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{created_at}" :
+	    "NULL");
+	store_put(s, s->exists[T_BLOCKED] ? ", IF("
+	    PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
+	    "FROM {blocked} AS k WHERE k.first_sequence = "
+	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})" :
+	    ", {partition_key}");
+	store_put(s, " FROM {outbox} {primary}");
+	put_held(s, b, outcome);
+	buf_str(&s->sql, " FOR UPDATE");
+	if ((held = store_query(s, "bury", e)) == NULL)
 		return -1;
 	if (db_nrows(held) > 0)
 		rc = insert_dead(s, b, held, e);
@@ -298,9 +272,6 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	    s->conf->retry.on_dead == DEAD_HALT) {
 		db_rewind(held);
 		rc = halt_keys(s, b, held, e);
-		db_rewind(held);
-		if (rc == 0)
-			rc = bump_halted(s, b, held, e);
 	}
 	db_rows_free(held);
 	if (rc < 0)
@@ -320,14 +291,6 @@ write_dead(struct store *s, const struct batch *b, enum outcome outcome,
 	return store_end(s, move_dead_rows(s, b, outcome, matched, e), e);
 }
 
-/* Will it be sent again although the stream may have it already? */
-static bool
-stays_in_doubt(const struct msg *m)
-{
-	return m->in_doubt && !m->written && (m->outcome == OUT_UNSENT ||
-	    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER);
-}
-
 /*
  * In doubt since the claim, because it was not sent before, or since an earlier
  * time that the row has.
@@ -342,9 +305,13 @@ write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 	store_put_interval(s, b->claimed_at - clock_ms());
 	store_put(s, ") WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < b->n; i++) {
-		if (!stays_in_doubt(&b->msgs[i]))
+		const struct msg *m = &b->msgs[i];
+
+		/* Sent again although the stream may have it already? */
+		if (!m->in_doubt || m->written || (m->outcome != OUT_UNSENT &&
+		    m->outcome != OUT_RETRY && m->outcome != OUT_DEFER))
 			continue;
-		store_put_item(s, b->msgs[i].sequence);
+		store_put_item(s, m->sequence);
 		n++;
 	}
 	if (n == 0)
@@ -374,23 +341,6 @@ static const struct kind {
 	  offsetof(struct settled, deferred) },
 };
 
-static size_t
-count_outcome(const struct batch *b, enum outcome outcome)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < b->n; i++)
-		n += is_unwritten(&b->msgs[i], outcome);
-	return n;
-}
-
-static void
-set_written(const struct batch *b, enum outcome outcome)
-{
-	for (size_t i = 0; i < b->n; i++)
-		b->msgs[i].written |= b->msgs[i].outcome == outcome;
-}
-
 /*
  * The database refuses this row, alone too.  The row waits with its lane, its
  * attempts unchanged.  If that is refused as well, it keeps its claim.
@@ -418,27 +368,18 @@ part_of(const struct batch *b, const struct isolate *i)
 	return part;
 }
 
-/* A row that is set aside must not lose that it is in doubt. */
-static int
-note_in_doubt(struct store *s, const struct batch *b, struct err *e)
-{
-	if (!store_has_column(s, COL_IN_DOUBT_SINCE) ||
-	    b->msgs[0].outcome != OUT_DEFER ||
-	    write_in_doubt(s, b, e) == 0 || store_refused_value(s))
-		return 0;
-	return -1;
-}
-
 /* Write all rows of an outcome in one statement. */
 static int
 write_some(struct store *s, const struct batch *b, const struct kind *k,
     struct settled *done, struct err *e)
 {
 	unsigned	 in_doubt = SETTLED_IN_DOUBT(k->outcome);
-	uint64_t	 want = count_outcome(b, k->outcome), matched = 0;
+	uint64_t	 want = 0, matched = 0;
 	uint64_t	*counter = (uint64_t *)((char *)done + k->counter);
 	int		 rc;
 
+	for (size_t i = 0; i < b->n; i++)
+		want += is_unwritten(&b->msgs[i], k->outcome);
 	if (want == 0)
 		return 0;
 	if ((rc = k->write(s, b, k->outcome, &matched, e)) == 0) {
@@ -447,7 +388,8 @@ write_some(struct store *s, const struct batch *b, const struct kind *k,
 			matched = want;
 		*counter += matched;
 		done->fenced += want - matched;
-		set_written(b, k->outcome);
+		for (size_t i = 0; i < b->n; i++)
+			b->msgs[i].written |= b->msgs[i].outcome == k->outcome;
 	} else if (store_fault(s) == DB_LOST)
 		/* The answer was lost: it may have been written. */
 		done->done |= in_doubt;
@@ -466,7 +408,10 @@ write_outcome(struct store *s, const struct batch *b, const struct kind *k,
 		if (!store_isolate(s, &i, write_some(s, &part, k, done, e)))
 			continue;
 		set_aside(s, part.msgs, k->what, e);
-		if (note_in_doubt(s, &part, e) < 0)
+		/* It must not lose that it is in doubt. */
+		if (store_has_column(s, COL_IN_DOUBT_SINCE) &&
+		    part.msgs[0].outcome == OUT_DEFER &&
+		    write_in_doubt(s, &part, e) < 0 && !store_refused_value(s))
 			return -1;
 	}
 	return i.rc;

@@ -109,17 +109,6 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 	store_put(s, " ORDER BY {partition_key} LIMIT 1)");
 }
 
-/* The empty label is in no gap. */
-static void
-put_empty(struct store *s, const struct gaps *g)
-{
-	store_putf(s, " UNION ALL (SELECT '', %zu FROM {outbox} {index} WHERE "
-	    "{published_at} IS NULL AND {partition_key} IS NULL LIMIT 1)",
-	    g->n);
-	store_putf(s, " UNION ALL (SELECT '', %zu FROM {outbox} {index} WHERE "
-	    "{published_at} IS NULL AND {partition_key} = '' LIMIT 1)", g->n);
-}
-
 /* Send the query, and note the labels; each begins the rest of its gap. */
 static int
 take_labels(struct store *s, struct gaps *g, struct strays *l, struct err *e)
@@ -156,43 +145,19 @@ find_in_gaps(struct store *s, struct strays *l, struct err *e)
 		for (size_t i = 0; i < g.n; i++)
 			if (g.items[i].open)
 				put_gap(s, &g.items[i], i);
-		if (!g.has_empty)
-			put_empty(s, &g);
+		/* The empty label is in no gap. */
+		for (int i = 0; !g.has_empty && i < 2; i++) {
+			store_putf(s, " UNION ALL (SELECT '', %zu FROM "
+			    "{outbox} {index} WHERE {published_at} IS NULL AND "
+			    "{partition_key} %s LIMIT 1)", g.n,
+			    i == 0 ? "IS NULL" : "= ''");
+		}
 		g.has_empty = true;
 		rc = take_labels(s, &g, l, e);
 	}
 	free(g.items);
 	db_rows_free(g.known);
 	return rc;
-}
-
-/* Partitions that only records of blocked keys name. */
-static void
-put_of_records(struct store *s)
-{
-	store_sql(s, "SELECT b.partition_key FROM (SELECT DISTINCT "
-	    "partition_key FROM {blocked}) AS b WHERE NOT EXISTS (SELECT 1 "
-	    "FROM {partitions} AS p WHERE p.partition_key = b.partition_key)");
-}
-
-/*
- * Labels like those of parked rows, without a record.  Scheduled rows have such
- * labels, too, one for each.
- */
-static void
-put_reserved(struct store *s)
-{
-	store_sql(s, "SELECT DISTINCT r.label FROM (SELECT {partition_key} AS "
-	    "label FROM {outbox} {index} WHERE {published_at} IS NULL AND ");
-	store_put(s, store_can_schedule(s) ?
-	    "(({partition_key} > '!' AND {partition_key} < '!@') OR "
-	    "({partition_key} >= '!A' AND {partition_key} < '!a'))" :
-	    PARKED_RANGE("{partition_key}"));
-	store_putf(s, " LIMIT %d) AS r LEFT JOIN {blocked} AS b "
-	    "ON b.first_sequence = " PARKED_UNDER("r.label")
-	    " LEFT JOIN {partitions} AS p ON p.partition_key = r.label "
-	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL OR "
-	    PARKED_IS("r.label") ")", PARKED_MAX);
 }
 
 /* reserved: also labels that the daemon alone may give to rows. */
@@ -205,27 +170,35 @@ find_labels(struct store *s, bool reserved, struct strays *l, struct err *e)
 		return -1;
 	if (!s->exists[T_BLOCKED])
 		return 0;
-	put_of_records(s);
+	/* Partitions that only records of blocked keys name. */
+	store_sql(s, "SELECT b.partition_key FROM (SELECT DISTINCT "
+	    "partition_key FROM {blocked}) AS b WHERE NOT EXISTS (SELECT 1 "
+	    "FROM {partitions} AS p WHERE p.partition_key = b.partition_key)");
 	if (take_labels(s, &none, l, e) < 0)
 		return -1;
 	if (!reserved)
 		return 0;
-	put_reserved(s);
+	/*
+	 * Labels like those of parked rows, without a record.  Scheduled rows
+	 * have such labels, too, one for each.
+	 */
+	store_sql(s, "SELECT DISTINCT r.label FROM (SELECT {partition_key} AS "
+	    "label FROM {outbox} {index} WHERE {published_at} IS NULL AND ");
+	store_put(s, store_can_schedule(s) ?
+	    "(({partition_key} > '!' AND {partition_key} < '!@') OR "
+	    "({partition_key} >= '!A' AND {partition_key} < '!a'))" :
+	    PARKED_RANGE("{partition_key}"));
+	store_putf(s, " LIMIT %d) AS r LEFT JOIN {blocked} AS b "
+	    "ON b.first_sequence = " PARKED_UNDER("r.label")
+	    " LEFT JOIN {partitions} AS p ON p.partition_key = r.label "
+	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL OR "
+	    PARKED_IS("r.label") ")", PARKED_MAX);
 	return take_labels(s, &none, l, e);
 }
 
 /*
  * Which of them can have a lease
  */
-
-static bool
-has_control(const char *label, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)label[i] < ' ' || label[i] == 0x7f)
-			return true;
-	return false;
-}
 
 /*
  * Is the class of label i full?  A label like p007 joins the class of the
@@ -251,13 +224,17 @@ static void
 judge_labels(struct store *s, const struct store_view *v, struct strays *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		struct stray *x = &l->items[i];
+		struct stray	*x = &l->items[i];
+		bool		 control = false;
+
+		for (size_t k = 0; k < x->len; k++)
+			control |= (unsigned char)x->label[k] < ' ' ||
+			    x->label[k] == 0x7f;
 
 		if (s->exists[T_BLOCKED] && x->label[0] == '!')
 			x->why = "the daemon parks rows under labels that "
 			    "begin with !";
-		else if (x->len >= STORE_LABEL ||
-		    has_control(x->label, x->len) ||
+		else if (x->len >= STORE_LABEL || control ||
 		    !store_fits(s, FIT_LABEL, x->label, x->len))
 			x->why = "it is too long, or has a character that the "
 			    "label of a lease cannot have";
@@ -405,24 +382,11 @@ put_where(struct store *s, const struct strays *l)
 	    ") AND {o.partition_key} NOT LIKE '!@%'" : ")");
 }
 
-/* The labels that cannot have a lease, alone. */
-static void
-leave_out_others(struct strays *l)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->items[i].why != NULL)
-			l->items[n++] = l->items[i];
-		else
-			free(l->items[i].label);
-	l->n = n;
-}
-
 int
 store_strays(struct store *s, struct strays *l, char **sql, struct err *e)
 {
 	struct counts	c = { .count = 0 };
+	size_t		n = 0;
 
 	*l = (struct strays){ .n = 0 };
 	*sql = NULL;
@@ -430,7 +394,13 @@ store_strays(struct store *s, struct strays *l, char **sql, struct err *e)
 		store_strays_free(l);
 		return -1;
 	}
-	leave_out_others(l);
+	/* The labels that cannot have a lease, alone. */
+	for (size_t i = 0; i < l->n; i++)
+		if (l->items[i].why != NULL)
+			l->items[n++] = l->items[i];
+		else
+			free(l->items[i].label);
+	l->n = n;
 	if (l->n == 0)
 		return 0;
 	if (c.count == 0)

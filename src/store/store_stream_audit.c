@@ -68,26 +68,35 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	return store_query(s, "stream", e);
 }
 
-static int
-insert_stream(struct store *s, const char *name, struct err *e)
+int
+store_stream(struct store *s, const struct stream_identity *id,
+    struct stream_row *r, struct err *e)
 {
-	store_sql(s, "INSERT IGNORE INTO {streams} (name) VALUES (");
-	store_put_text(s, name);
-	buf_str(&s->sql, ")");
-	return store_exec(s, "stream", NULL, e);
-}
+	struct db_rows	*rows = query_stream(s, id, e);
 
-static bool
-read_stream(struct db_rows *rows, struct stream_row *r)
-{
-	if (!db_next(rows))
-		return false;
+	if (rows != NULL && db_nrows(rows) == 0) {
+		db_rows_free(rows);
+		store_sql(s, "INSERT IGNORE INTO {streams} (name) VALUES (");
+		store_put_text(s, id->name);
+		buf_str(&s->sql, ")");
+		if (store_exec(s, "stream", NULL, e) < 0)
+			return -1;
+		rows = query_stream(s, id, e);
+	}
+	if (rows == NULL)
+		return -1;
+	if (!db_next(rows)) {
+		db_rows_free(rows);
+		return err_set(e, "stream: cannot insert %s into %s: run "
+		    "outboxctl schema check", id->name, s->tables[T_STREAMS]);
+	}
 	strlcpy(r->created, db_text(rows, 0), sizeof(r->created));
 	r->checked = db_u64(rows, 1) != 0;
 	r->fresh = db_u64(rows, 2) != 0;
 	strlcpy(r->since, db_text(rows, 3), sizeof(r->since));
 	strlcpy(r->known_since, db_text(rows, 4), sizeof(r->known_since));
-	r->has_tail = db_nullable(rows, 5) != NULL && db_nullable(rows, 6) != NULL;
+	r->has_tail = db_nullable(rows, 5) != NULL &&
+	    db_nullable(rows, 6) != NULL;
 	r->tail = db_u64(rows, 5);
 	strlcpy(r->tail_at, r->has_tail ? db_text(rows, 6) : "",
 	    sizeof(r->tail_at));
@@ -95,29 +104,10 @@ read_stream(struct db_rows *rows, struct stream_row *r)
 	r->has_gaps = db_nullable(rows, 8) != NULL;
 	r->gaps = db_u64(rows, 8);
 	r->damage = db_u64(rows, 9);
-	strlcpy(r->leader, db_nullable(rows, 10) == NULL ? "" :
-	    db_text(rows, 10), sizeof(r->leader));
+	strlcpy(r->leader, db_text(rows, 10), sizeof(r->leader));
 	r->missing = db_u64(rows, 11);
-	return true;
-}
-
-int
-store_stream(struct store *s, const struct stream_identity *id,
-    struct stream_row *r, struct err *e)
-{
-	struct db_rows	*rows;
-	bool		 found = false;
-
-	for (int i = 0; i < 2 && !found; i++) {
-		if (i > 0 && insert_stream(s, id->name, e) < 0)
-			return -1;
-		if ((rows = query_stream(s, id, e)) == NULL)
-			return -1;
-		found = read_stream(rows, r);
-		db_rows_free(rows);
-	}
-	return found ? 0 : err_set(e, "stream: cannot insert %s into %s: run "
-	    "outboxctl schema check", id->name, s->tables[T_STREAMS]);
+	db_rows_free(rows);
+	return 0;
 }
 
 int
@@ -179,16 +169,6 @@ put_contents(struct store *s, const struct stream_identity *id)
 	store_put_text(s, id->leader);
 }
 
-/* In another stream the sequences begin anew. */
-static void
-put_no_holes(struct store *s)
-{
-	if (store_has_column(s, COL_SCRUB))
-		buf_str(&s->sql, ", missing = 0, missing_at = NULL, "
-		    "holes = NULL, accepted = NULL, suspicion = NULL, "
-		    "scrub_began = NULL");
-}
-
 /* The time is that of the first one. */
 static void
 put_alarm(struct store *s, const char *alarm)
@@ -197,28 +177,12 @@ put_alarm(struct store *s, const char *alarm)
 	store_put_text(s, alarm);
 }
 
-/* The time is that of the first loss; it is assigned before the number. */
-static void
-put_loss(struct store *s, const struct store_loss *l)
-{
-	unsigned long long	n = l->messages, first = l->first;
-
-	if (l->alarm != NULL) {
-		buf_str(&s->sql, ", ");
-		put_alarm(s, l->alarm);
-	}
-	if (n == 0)
-		return;
-	store_put(s, ", lost_at = IF(lost > 0, lost_at, {now})");
-	buf_printf(&s->sql, ", lost_first = LEAST(COALESCE(lost_first, %llu), "
-	    "%llu), lost_last = GREATEST(COALESCE(lost_last, 0), %llu), "
-	    "lost = lost + %llu", first, first, (unsigned long long)l->last, n);
-}
-
 int
 store_check_end(struct store *s, const struct stream_identity *id, bool anew,
     const struct store_loss *loss, struct err *e)
 {
+	unsigned long long	n = loss->messages, first = loss->first;
+
 	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
 	    "IF(FIND_IN_SET(");
@@ -232,10 +196,24 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	buf_str(&s->sql, ", prefix = ");
 	store_put_text(s, id->prefix);
 	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
-	put_loss(s, loss);
+	if (loss->alarm != NULL) {
+		buf_str(&s->sql, ", ");
+		put_alarm(s, loss->alarm);
+	}
+	if (n > 0) {
+		/* The time is that of the first loss: before the number. */
+		store_put(s, ", lost_at = IF(lost > 0, lost_at, {now})");
+		buf_printf(&s->sql, ", lost_first = LEAST(COALESCE(lost_first, "
+		    "%llu), %llu), lost_last = GREATEST(COALESCE(lost_last, 0),"
+		    " %llu), lost = lost + %llu", first, first,
+		    (unsigned long long)loss->last, n);
+	}
 	put_contents(s, id);
-	if (anew && loss->messages == 0)
-		put_no_holes(s);
+	/* In another stream the sequences begin anew. */
+	if (anew && n == 0 && store_has_column(s, COL_SCRUB))
+		buf_str(&s->sql, ", missing = 0, missing_at = NULL, "
+		    "holes = NULL, accepted = NULL, suspicion = NULL, "
+		    "scrub_began = NULL");
 	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL");
 	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
@@ -514,18 +492,6 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	return store_exec(s, "send again", reset, e);
 }
 
-/* Old rows are due again: their owners must scan from the first row. */
-static int
-bump_epochs_of_rows(struct store *s, const struct acked *rows, size_t n,
-    struct err *e)
-{
-	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
-	    "FROM {outbox} {primary} WHERE {global_sequence} IN (");
-	store_put_sequences(s, rows, n);
-	buf_str(&s->sql, ")");
-	return store_bump_selected(s, "send again", e);
-}
-
 static int
 reset_together(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
@@ -537,8 +503,14 @@ reset_together(struct store *s, const struct acked *rows, size_t n,
 		return -1;
 	if (store_hold_counts(s, &c, e) == 0 &&
 	    reset_rows(s, rows, n, known_ids, reset, e) == 0 &&
-	    relabel_delivered(s, rows, n, &c, e) == 0)
-		rc = bump_epochs_of_rows(s, rows, n, e);
+	    relabel_delivered(s, rows, n, &c, e) == 0) {
+		/* Old rows are due: their owners scan from the first row. */
+		store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+		    "FROM {outbox} {primary} WHERE {global_sequence} IN (");
+		store_put_sequences(s, rows, n);
+		buf_str(&s->sql, ")");
+		rc = store_bump_selected(s, "send again", e);
+	}
 	return store_end(s, rc, e);
 }
 
@@ -579,18 +551,6 @@ put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
 	store_put_text(s, b->token);
 }
 
-/* A second earlier, because times may be cut to whole seconds. */
-static int
-in_doubt_from(struct store *s, const struct batch *b, const uint64_t *sequences,
-    size_t n, char from[STORE_TIME], struct err *e)
-{
-	store_sql(s, "SELECT COALESCE(MIN({in_doubt_since}) - INTERVAL 1 "
-	    "SECOND, "
-	    "'" STORE_EVER "') FROM {outbox} {primary}");
-	put_batch(s, b, sequences, n);
-	return store_query_text(s, "in doubt", from, STORE_TIME, e);
-}
-
 int
 store_acked_before(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct acked_list *l, struct err *e)
@@ -598,7 +558,11 @@ store_acked_before(struct store *s, const struct batch *b,
 	char			from[STORE_TIME];
 	struct store_period	p = { STORE_EVER, from };
 
-	return in_doubt_from(s, b, sequences, n, from, e) < 0 ? -1 :
+	/* A second earlier, because times may be cut to whole seconds. */
+	store_sql(s, "SELECT COALESCE(MIN({in_doubt_since}) - INTERVAL 1 "
+	    "SECOND, '" STORE_EVER "') FROM {outbox} {primary}");
+	put_batch(s, b, sequences, n);
+	return store_query_text(s, "in doubt", from, STORE_TIME, e) < 0 ? -1 :
 	    find_some_acked(s, &p, true, BEFORE, l, e);
 }
 

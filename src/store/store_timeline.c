@@ -42,30 +42,21 @@ query_text(struct store *s, unsigned column, char *text, size_t size,
  * By what a server has, beginning with what one of its kind should have: a proxy
  * or a fork may lack it.
  */
-static int
-query_identity(struct store *s, char *text, struct err *e)
+int
+store_server(struct store *s, struct db_server *server, struct err *e)
 {
 	static const char *const	ways[] = { "SELECT @@server_uuid",
 	    "SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)",
 	    "SELECT @@server_uuid", "SELECT CONCAT(@@hostname, ':', @@port)" };
-	size_t				first = db_is_mariadb(s->db) ? 1 : 0;
-	int				rc = -1;
+	size_t				i = db_is_mariadb(s->db) ? 1 : 0;
+	char				uptime[32];
+	int				rc;
 
-	for (size_t i = first; rc < 0 && i < 4; i++) {
+	do {
 		store_sql(s, ways[i]);
-		rc = query_text(s, 0, text, STORE_SERVER, e);
-		if (rc < 0 && !store_learnt_wrong(s))
-			break;
-	}
-	return rc;
-}
-
-int
-store_server(struct store *s, struct db_server *server, struct err *e)
-{
-	char	uptime[32];
-
-	if (query_identity(s, server->identity, e) < 0)
+		rc = query_text(s, 0, server->identity, STORE_SERVER, e);
+	} while (rc < 0 && store_learnt_wrong(s) && ++i < 4);
+	if (rc < 0)
 		return -1;
 	store_sql(s, "SHOW GLOBAL STATUS LIKE 'Uptime'");
 	if (query_text(s, 1, uptime, sizeof(uptime), e) < 0)
@@ -157,23 +148,6 @@ find_known(const struct knowledge *k, uint64_t sequence)
 	return bsearch(&key, k->items, k->n, sizeof(key), known_cmp);
 }
 
-static void
-begin_knowledge(struct knowledge *k, const struct acked *a, size_t n)
-{
-	size_t	kept = 0;
-
-	memset(k, 0, sizeof(*k));
-	k->items = xcalloc(n + 1, sizeof(*k->items));
-	for (size_t i = 0; i < n; i++)
-		k->items[i].sequence = a[i].id.sequence;
-	qsort(k->items, n, sizeof(*k->items), known_cmp);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || k->items[i].sequence !=
-		    k->items[kept - 1].sequence)
-			k->items[kept++] = k->items[i];
-	k->n = kept;
-}
-
 /* The rows of these sequences. */
 static int
 read_known_rows(struct store *s, struct knowledge *k, struct err *e)
@@ -212,18 +186,6 @@ is_told_by_row(const struct known *x, const struct acked *a)
 {
 	return x->row && !x->waits && x->hashed && a->id.hashed &&
 	    x->hash == a->id.hash;
-}
-
-static size_t
-list_untold(const struct knowledge *k, const struct acked *a, size_t n,
-    uint64_t *list)
-{
-	size_t	nlist = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (!is_told_by_row(find_known(k, a[i].id.sequence), &a[i]))
-			list[nlist++] = a[i].id.sequence;
-	return nlist;
 }
 
 /* Read events, which together have READ_BYTES or a single payload. */
@@ -335,44 +297,31 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 }
 
 static enum match
-judge_without_event(const struct knowledge *k, const struct known *x,
-    const struct acked *a)
-{
-	if (x->row)
-		return x->hashed && a->id.hashed && x->hash != a->id.hash ?
-		    MATCH_PHANTOM : MATCH_FINE;
-	/* An events table that is emptied or archived is no evidence. */
-	if (x->dead || !k->has_events || x->sequence < k->oldest)
-		return MATCH_FINE;
-	return MATCH_PHANTOM;
-}
-
-/*
- * An earlier version may have sent it, with a hash that left out nothing: then
- * only a row that was delivered as another message is evidence.
- */
-static bool
-is_another(const struct store *s, const struct known *x, const struct acked *a)
-{
-	return x->event_hash != a->id.hash && (s->left_out == 0 ||
-	    (x->row && !x->waits && x->hashed && x->hash != a->id.hash));
-}
-
-static enum match
 judge_match(const struct store *s, const struct knowledge *k,
     const struct acked *a)
 {
 	const struct known	*x = find_known(k, a->id.sequence);
+	bool			 other = x->hashed && x->hash != a->id.hash;
 
 	if (is_told_by_row(x, a))
 		return MATCH_FINE;
+	if (!x->event && x->row)
+		return other && a->id.hashed ? MATCH_PHANTOM : MATCH_FINE;
+	/* An events table that is emptied or archived is no evidence. */
 	if (!x->event)
-		return judge_without_event(k, x, a);
+		return x->dead || !k->has_events || x->sequence < k->oldest ?
+		    MATCH_FINE : MATCH_PHANTOM;
 	if (!a->id.hashed)
 		return MATCH_FINE;
-	if (is_another(s, x, a))
-		return MATCH_PHANTOM;
-	return x->event_hash == a->id.hash && x->row && x->waits && x->replay == a->id.replay ? MATCH_WAITS :
+	/*
+	 * An earlier version may have sent it, with a hash that left out
+	 * nothing: then only a row that was delivered as another message is
+	 * evidence.
+	 */
+	if (x->event_hash != a->id.hash)
+		return s->left_out == 0 || (x->row && !x->waits && other) ?
+		    MATCH_PHANTOM : MATCH_FINE;
+	return x->row && x->waits && x->replay == a->id.replay ? MATCH_WAITS :
 	    MATCH_FINE;
 }
 
@@ -381,14 +330,22 @@ store_match(struct store *s, const struct acked *a, size_t n,
     enum match *out, struct err *e)
 {
 	uint64_t		*list = xcalloc(n + 1, sizeof(*list));
-	struct knowledge	 k;
-	size_t			 nlist;
+	struct knowledge	 k = { .n = 0 };
+	size_t			 nlist = 0;
 	int			 rc = 0;
 
-	begin_knowledge(&k, a, n);
+	k.items = xcalloc(n + 1, sizeof(*k.items));
+	for (size_t i = 0; i < n; i++)
+		k.items[i].sequence = a[i].id.sequence;
+	qsort(k.items, n, sizeof(*k.items), known_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || k.items[i].sequence != k.items[k.n - 1].sequence)
+			k.items[k.n++] = k.items[i];
 	if (n > 0)
 		rc = read_known_rows(s, &k, e);
-	nlist = rc == 0 ? list_untold(&k, a, n, list) : 0;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		if (!is_told_by_row(find_known(&k, a[i].id.sequence), &a[i]))
+			list[nlist++] = a[i].id.sequence;
 	if (nlist > 0 && (read_all_events(s, &k, list, nlist, e) < 0 ||
 	    read_dead(s, &k, list, nlist, e) < 0))
 		rc = -1;

@@ -152,19 +152,6 @@ judge_column(struct store *s, const struct db_rows *rows,
 	}
 }
 
-static struct changing
-list_changing(struct db_rows *rows)
-{
-	struct changing	k = { xcalloc(db_nrows(rows) + 1,
-			    sizeof(*k.names)), 0 };
-
-	while (db_next(rows))
-		if (db_u64(rows, U_ON_UPDATE) != 0)
-			strlcpy(k.names[k.n++], db_text(rows, U_COLUMN),
-			    sizeof(k.names[0]));
-	return k;
-}
-
 /* Columns of outbox and events; or those with ON UPDATE of all tables. */
 static struct db_rows *
 query_columns(struct store *s, bool all, struct err *e)
@@ -189,22 +176,12 @@ query_columns(struct store *s, bool all, struct err *e)
 	return store_query(s, "schema", e);
 }
 
-static bool
-has_view(struct db_rows *rows)
-{
-	bool	view = false;
-
-	while (db_next(rows))
-		view = view || db_nullable(rows, U_VIEW) != NULL;
-	db_rewind(rows);
-	return view;
-}
-
 int
 store_find_unstable(struct store *s, struct err *e)
 {
 	struct db_rows	*rows, *all;
-	struct changing	 k;
+	struct changing	 k = { .n = 0 };
+	bool		 view = false;
 
 	memset(s->unstable, 0, sizeof(s->unstable));
 	s->left_out = 0;
@@ -212,12 +189,19 @@ store_find_unstable(struct store *s, struct err *e)
 	if ((rows = query_columns(s, false, e)) == NULL)
 		return -1;
 	/* The tables of a view are not known; few have one. */
-	all = has_view(rows) ? query_columns(s, true, e) : rows;
+	while (db_next(rows))
+		view = view || db_nullable(rows, U_VIEW) != NULL;
+	db_rewind(rows);
+	all = view ? query_columns(s, true, e) : rows;
 	if (all == NULL) {
 		db_rows_free(rows);
 		return -1;
 	}
-	k = list_changing(all);
+	k.names = xcalloc(db_nrows(all) + 1, sizeof(*k.names));
+	while (db_next(all))
+		if (db_u64(all, U_ON_UPDATE) != 0)
+			strlcpy(k.names[k.n++], db_text(all, U_COLUMN),
+			    sizeof(k.names[0]));
 	if (all != rows)
 		db_rows_free(all);
 	db_rewind(rows);

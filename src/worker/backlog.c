@@ -89,21 +89,6 @@ note_gone(struct backlog *b, uint64_t sequence)
 	b->gone[b->ngone++] = sequence;
 }
 
-/*
- * The row was deleted.  If another process has just made it a dead letter, its
- * key may be halted, and our batch may have later rows of that key: send
- * nothing until the blocked keys are read.
- */
-static void
-note_vanished(struct backlog *b, uint64_t sequence)
-{
-	note_gone(b, sequence);
-	if (b->conf->retry.on_dead != DEAD_HALT)
-		return;
-	b->vanished = true;
-	b->reread = true;
-}
-
 static void
 block_missed(struct backlog *b, const struct picks *k,
     const struct waiting *w, bool refused, int64_t wait)
@@ -135,46 +120,6 @@ is_passed(const struct backlog *b, const struct waiting *w)
 	    store_may_schedule(b->store, w);
 }
 
-static void
-note_scheduled(struct backlog *b, uint64_t sequence)
-{
-	b->scheduled = xreallocarray(b->scheduled, b->nscheduled + 1,
-	    sizeof(*b->scheduled));
-	b->scheduled[b->nscheduled++] = sequence;
-}
-
-static void
-learn_waiting(struct backlog *b, const struct picks *k,
-    const struct batch *batch, const struct waiting *w)
-{
-	int64_t	wait = w->due_ms;
-	bool	refused = batch_is_refused(batch, w->sequence);
-
-	if (!w->pending) {
-		note_gone(b, w->sequence);
-		return;
-	}
-	if (is_passed(b, w)) {
-		note_scheduled(b, w->sequence);
-		return;
-	}
-	if (w->claimed && wait > FOREIGN_CLAIM_MS)
-		wait = FOREIGN_CLAIM_MS;
-	if (wait < w->scheduled_ms)
-		wait = w->scheduled_ms;
-	if (refused)
-		wait = batch->nrefused > REFUSED_MANY ? REFUSED_MANY_MS :
-		    REFUSED_MS;
-	/* Due, free and still not claimed: our lease has another epoch. */
-	if (wait == 0 && !w->claimed) {
-		b->reread = true;
-		/* The batch is empty: no later row can pass this one. */
-		if (batch->n == 0)
-			return;
-	}
-	block_missed(b, k, w, refused, wait);
-}
-
 static const struct waiting *
 find_waiting(const struct missed *m, uint64_t sequence)
 {
@@ -188,24 +133,51 @@ void
 backlog_learn_missed(struct backlog *b, const struct picks *k,
     const struct batch *batch, const struct missed *m)
 {
-	for (size_t i = 0; i < m->waiting.n; i++)
-		learn_waiting(b, k, batch, &m->waiting.items[i]);
-	for (size_t i = 0; i < m->n; i++)
-		if (find_waiting(m, m->sequences[i]) == NULL)
-			note_vanished(b, m->sequences[i]);
-}
+	for (size_t i = 0; i < m->waiting.n; i++) {
+		const struct waiting	*w = &m->waiting.items[i];
+		bool			 refused = batch_is_refused(batch,
+					     w->sequence);
+		int64_t			 wait = w->due_ms;
 
-/* It waits with its lane, as with outbox.scheduled: hold. */
-static void
-note_stays(struct backlog *b, const struct picks *k, const struct missed *m,
-    uint64_t sequence, const struct err *e)
-{
-	const struct waiting	*w = find_waiting(m, sequence);
-
-	assert(w != NULL);	/* learn_waiting() put it into the list */
-	store_say_refused(b->store, w->sequence, "moved out of the way", e);
-	block_missed(b, k, w, true, w->scheduled_ms < REFUSED_MS ?
-	    w->scheduled_ms : REFUSED_MS);
+		if (!w->pending) {
+			note_gone(b, w->sequence);
+			continue;
+		}
+		if (is_passed(b, w)) {
+			b->scheduled = xreallocarray(b->scheduled,
+			    b->nscheduled + 1, sizeof(*b->scheduled));
+			b->scheduled[b->nscheduled++] = w->sequence;
+			continue;
+		}
+		if (w->claimed && wait > FOREIGN_CLAIM_MS)
+			wait = FOREIGN_CLAIM_MS;
+		if (wait < w->scheduled_ms)
+			wait = w->scheduled_ms;
+		if (refused)
+			wait = batch->nrefused > REFUSED_MANY ?
+			    REFUSED_MANY_MS : REFUSED_MS;
+		/* Due, free, not claimed: our lease has another epoch. */
+		if (wait == 0 && !w->claimed) {
+			b->reread = true;
+			/* If it is empty no later row can pass this one. */
+			if (batch->n == 0)
+				continue;
+		}
+		block_missed(b, k, w, refused, wait);
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		if (find_waiting(m, m->sequences[i]) != NULL)
+			continue;
+		/*
+		 * It was deleted.  If another process has just made it a dead
+		 * letter, its key may be halted, and our batch may have later
+		 * rows of that key: send nothing until the blocked keys are
+		 * read.
+		 */
+		note_gone(b, m->sequences[i]);
+		if (b->conf->retry.on_dead == DEAD_HALT)
+			b->vanished = b->reread = true;
+	}
 }
 
 int
@@ -215,15 +187,23 @@ backlog_move_scheduled(struct backlog *b, const struct picks *k,
 	struct range	ranges[STORE_RANGES];
 	struct isolate	i = isolate_rows(b->nscheduled, STAYING_MAX);
 	size_t		nranges;
+	const struct waiting *w;
 
 	if (b->nscheduled == 0)
 		return 0;
 	nranges = picks_ranges(k, ranges);
 	while (isolate_next(&i)) {
 		b->parked.moved = true;
-		if (store_isolate(b->store, &i, store_schedule(b->store, ranges,
-		    nranges, b->scheduled + i.from, i.n, e)))
-			note_stays(b, k, m, b->scheduled[i.from], e);
+		if (!store_isolate(b->store, &i, store_schedule(b->store,
+		    ranges, nranges, b->scheduled + i.from, i.n, e)))
+			continue;
+		/* It waits with its lane, as with outbox.scheduled: hold. */
+		w = find_waiting(m, b->scheduled[i.from]);
+		assert(w != NULL);	/* the list was made of these */
+		store_say_refused(b->store, w->sequence,
+		    "moved out of the way", e);
+		block_missed(b, k, w, true, w->scheduled_ms < REFUSED_MS ?
+		    w->scheduled_ms : REFUSED_MS);
 	}
 	b->nscheduled = 0;
 	if (i.nrefused < STAYING_MAX)
@@ -264,20 +244,13 @@ backlog_hold_back(struct backlog *b, struct batch *batch)
 	}
 }
 
-static struct part *
-part_of_msg(const struct backlog *b, const struct batch *batch,
-    const struct msg *m)
-{
-	const char	*label = batch->labels[m->range];
-
-	return parts_find(&b->parts, (struct bytes){ label, strlen(label) });
-}
-
 static void
 learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
     int64_t now)
 {
-	struct wait	w = { .part = part_of_msg(b, batch, m), .key = m->key,
+	const char	*label = batch->labels[m->range];
+	struct wait	 w = { .part = parts_find(&b->parts, (struct bytes){
+			    label, strlen(label) }), .key = m->key,
 			    .lane = lane(b, batch, m),
 			    .sequence = m->sequence };
 
@@ -314,23 +287,19 @@ backlog_learn(struct backlog *b, const struct batch *batch, int64_t now)
 		learn_msg(b, batch, &batch->msgs[i], now);
 }
 
-/* Halting a key raised the epoch, so the blocked keys are read again. */
-static bool
-is_done(struct backlog *b, const struct msg *m)
-{
-	if (m->outcome == OUT_DEAD && b->conf->retry.on_dead == DEAD_HALT) {
-		b->reread = true;
-		return false;
-	}
-	return m->outcome == OUT_DELIVERED || m->outcome == OUT_DEAD;
-}
-
 void
 backlog_end_batch(struct backlog *b, const struct batch *batch)
 {
-	for (size_t i = 0; batch != NULL && i < batch->n; i++)
-		if (is_done(b, &batch->msgs[i]))
-			lanes_row_gone(b->lanes, batch->msgs[i].sequence);
+	for (size_t i = 0; batch != NULL && i < batch->n; i++) {
+		const struct msg	*m = &batch->msgs[i];
+		bool			 dead = m->outcome == OUT_DEAD;
+
+		/* Halting raised the epoch: blocked keys are read again. */
+		if (dead && b->conf->retry.on_dead == DEAD_HALT)
+			b->reread = true;
+		else if (dead || m->outcome == OUT_DELIVERED)
+			lanes_row_gone(b->lanes, m->sequence);
+	}
 	for (size_t i = 0; batch != NULL && i < b->ngone; i++)
 		lanes_row_gone(b->lanes, b->gone[i]);
 	free(b->gone);

@@ -198,35 +198,6 @@ fleet_knows(struct fleet *f, const struct store_view *v)
 	return known;
 }
 
-static void
-note_owned(struct fleet *f, const struct store_view *v)
-{
-	fleet_free_labels(&f->owned, &f->nowned);
-	for (size_t i = 0; i < v->nleases; i++)
-		if (v->leases[i].mine || !f->conf->worker.leasing)
-			fleet_add_label(&f->owned, &f->nowned,
-			    v->leases[i].label);
-}
-
-static struct partition *
-new_partition(struct fleet *f, const struct group *g)
-{
-	const struct partition	*was = find_same(f, g);
-	struct partition	*p = xcalloc(1, sizeof(*p) +
-				    g->n * sizeof(p->labels[0]));
-
-	p->born = was != NULL ? was->born : ++f->nborn;
-	p->nlabels = g->n;
-	for (size_t i = 0; i < g->n; i++) {
-		struct leased_label	*l = &p->labels[i];
-
-		strlcpy(l->label, g->leases[i]->label, sizeof(l->label));
-		l->epoch = g->leases[i]->epoch;
-		l->in_doubt_upto = g->leases[i]->in_doubt_upto;
-	}
-	return p;
-}
-
 void
 fleet_adopt(struct fleet *f, const struct store_view *v)
 {
@@ -238,14 +209,33 @@ fleet_adopt(struct fleet *f, const struct store_view *v)
 
 	now.items = xcalloc(n + 1, sizeof(struct partition *));
 	for (size_t i = 0; i < n; i++) {
-		if (!is_complete(f, &groups[i]))
+		const struct group	*g = &groups[i];
+		const struct partition	*was;
+		struct partition	*p;
+
+		if (!is_complete(f, g))
 			continue;
-		known += is_owned_already(f, &groups[i]);
-		now.items[now.n++] = new_partition(f, &groups[i]);
+		known += is_owned_already(f, g);
+		was = find_same(f, g);
+		p = xcalloc(1, sizeof(*p) + g->n * sizeof(p->labels[0]));
+		p->born = was != NULL ? was->born : ++f->nborn;
+		for (; p->nlabels < g->n; p->nlabels++) {
+			const struct lease	*from = g->leases[p->nlabels];
+			struct leased_label	*l = &p->labels[p->nlabels];
+
+			strlcpy(l->label, from->label, sizeof(l->label));
+			l->epoch = from->epoch;
+			l->in_doubt_upto = from->in_doubt_upto;
+		}
+		now.items[now.n++] = p;
 	}
 	now.version += known != now.n || now.n != f->parts.n ||
 	    !counts_are_same(&now.counts, &f->parts.counts);
-	note_owned(f, v);
+	fleet_free_labels(&f->owned, &f->nowned);
+	for (size_t i = 0; i < v->nleases; i++)
+		if (v->leases[i].mine || !f->conf->worker.leasing)
+			fleet_add_label(&f->owned, &f->nowned,
+			    v->leases[i].label);
 	free_partitions(&f->parts);
 	f->parts = now;
 	free_groups(groups, n);

@@ -74,55 +74,47 @@ bring_back_due(struct fleet *f, int64_t now, struct err *e)
  * Labels without a lease
  */
 
-/* Log the new lease rows, with the remedy if a producer is to blame. */
-static void
-tell_strays(const struct counts *c, unsigned n, const char *label)
-{
-	if (counts_is_label(label) && counts_class(c, label) == COUNTS_NONE)
-		log_warn("%u partition label(s) of waiting rows had no lease "
-		    "row, \"%s\" among them: created; a producer uses a "
-		    "partition count that is not declared, so that keys may "
-		    "lose their order: let it use %u, or set "
-		    "outbox.partition_count to its count", n, label, c->count);
-	else
-		log_warn("%u partition label(s) of waiting rows had no "
-		    "lease row, \"%s\" among them: created; if you do not "
-		    "expect such labels, check their producer", n, label);
-}
-
-static void
-tell_left(struct log_throttle *t, const struct adopted *a, int64_t now)
-{
-	struct err	e;
-
-	if (!a->busy && !a->left) {
-		log_throttle_over(t, "labels without a lease", now);
-		return;
-	}
-	if (a->busy)
-		err_set(&e, "rows under labels without a lease wait: another "
-		    "transaction locks a lease: %s; it is tried again: end "
-		    "that transaction", a->why.text);
-	else
-		err_set(&e, "rows wait under labels that no worker can lease: "
-		    "outboxctl status names them and the statement that gives "
-		    "these rows the label of their key; correct the labels "
-		    "that the producer writes");
-	log_throttle_keyed(t, a->busy ? "busy" : "left", e.text, now);
-}
-
+/*
+ * Log the new lease rows, with the remedy if a producer is to blame, and what
+ * is left.
+ */
 static int
 adopt_labels(struct fleet *f, int64_t now, const struct counts *c,
     bool *created, struct err *e)
 {
 	struct adopted	a;
+	struct err	left;
 
 	if (store_adopt_strays(f->store, &a, e) < 0)
 		return -1;
-	if (a.n > 0)
-		tell_strays(c, a.n, a.label);
 	*created |= a.n > 0;
-	tell_left(&f->strays, &a, now);
+	if (a.n > 0 && counts_is_label(a.label) &&
+	    counts_class(c, a.label) == COUNTS_NONE)
+		log_warn("%u partition label(s) of waiting rows had no lease "
+		    "row, \"%s\" among them: created; a producer uses a "
+		    "partition count that is not declared, so that keys may "
+		    "lose their order: let it use %u, or set "
+		    "outbox.partition_count to its count", a.n, a.label,
+		    c->count);
+	else if (a.n > 0)
+		log_warn("%u partition label(s) of waiting rows had no "
+		    "lease row, \"%s\" among them: created; if you do not "
+		    "expect such labels, check their producer", a.n, a.label);
+	if (!a.busy && !a.left) {
+		log_throttle_over(&f->strays, "labels without a lease", now);
+		return 0;
+	}
+	if (a.busy)
+		err_set(&left, "rows under labels without a lease wait: "
+		    "another transaction locks a lease: %s; it is tried again: "
+		    "end that transaction", a.why.text);
+	else
+		err_set(&left, "rows wait under labels that no worker can "
+		    "lease: outboxctl status names them and the statement that "
+		    "gives these rows the label of their key; correct the "
+		    "labels that the producer writes");
+	log_throttle_keyed(&f->strays, a.busy ? "busy" : "left", left.text,
+	    now);
 	return 0;
 }
 

@@ -106,24 +106,6 @@ lose_head(struct blocked_lane *l)
 	l->head_parked = false;
 }
 
-static void
-set_head(struct lanes *h, struct blocked_lane *l, const struct wait *w)
-{
-	h->nreturning -= lane_is_returning(l);
-	if (w->sequence < l->head)
-		lose_head(l);
-	l->head = w->sequence;
-	l->part = w->part;
-	l->why = w->why;
-	l->type = w->type;
-	l->head_parked = false;
-	set_due(h, l, w->due_at);
-	h->unrecorded = h->unrecorded || l->record == 0;
-	/* To the end: lanes_due() starts with the head tried longest ago. */
-	HASH_DEL(h->lanes, l);
-	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
-}
-
 /* Rows from here on wait for parked rows or a halt, with or without a head. */
 static uint64_t
 behind_from(const struct blocked_lane *l)
@@ -148,8 +130,22 @@ lanes_block(struct lanes *h, const struct wait *w)
 		l = add_lane(h, w);
 	if (r == NULL)
 		add_row(h, l, w->part, w->sequence);
-	if (w->sequence <= l->head && !is_behind(l, w->sequence))
-		set_head(h, l, w);
+	if (w->sequence > l->head || is_behind(l, w->sequence))
+		return;
+	/* The row is its head. */
+	h->nreturning -= lane_is_returning(l);
+	if (w->sequence < l->head)
+		lose_head(l);
+	l->head = w->sequence;
+	l->part = w->part;
+	l->why = w->why;
+	l->type = w->type;
+	l->head_parked = false;
+	set_due(h, l, w->due_at);
+	h->unrecorded = h->unrecorded || l->record == 0;
+	/* To the end: lanes_due() starts with the head tried longest ago. */
+	HASH_DEL(h->lanes, l);
+	HASH_ADD_KEYPTR(hh, h->lanes, l->name, l->len, l);
 }
 
 bool
@@ -269,23 +265,17 @@ lanes_due(struct lanes *h, int64_t now, struct pick *picks, size_t max)
 	return n;
 }
 
-static bool
-is_listed(const uint64_t *list, size_t n, uint64_t one)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == one)
-			return true;
-	return false;
-}
-
 void
 lanes_types_taken(struct lanes *h, const uint64_t *held, size_t n, int64_t now)
 {
 	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next) {
-		int64_t at = l->head_parked ? later(now, l->aside_until) : now;
+		int64_t	at = l->head_parked ? later(now, l->aside_until) : now;
+		size_t	i = 0;
 
+		while (i < n && held[i] != l->type)
+			i++;
 		if (l->why == BLOCK_TYPE && l->head != LANE_NONE &&
-		    l->due_at > at && !is_listed(held, n, l->type))
+		    l->due_at > at && i == n)
 			set_due(h, l, at);
 	}
 }
@@ -314,74 +304,54 @@ lanes_wait_for_route(const struct lanes *h)
 	return false;
 }
 
-static int64_t
-earliest_due(const struct lanes *h)
-{
-	int64_t	next = INT64_MAX;
-
-	for (const struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
-		if (l->due_at < next)
-			next = l->due_at;
-	return next;
-}
-
 int64_t
 lanes_next_due(struct lanes *h)
 {
-	if (h->soonest == SOONEST_UNKNOWN)
-		h->soonest = earliest_due(h);
+	if (h->soonest != SOONEST_UNKNOWN)
+		return h->soonest;
+	h->soonest = INT64_MAX;
+	for (const struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next)
+		h->soonest = sooner(h->soonest, l->due_at);
 	return h->soonest;
-}
-
-/* A lane may have rows in several partitions: each row has its own label. */
-static void
-forget_in_lane(struct lanes *h, struct blocked_lane *l, const struct part *part)
-{
-	h->nreturning -= lane_is_returning(l);
-	if (l->home == part) {
-		l->home = NULL;
-		l->record = 0;
-		l->parked_from = LANE_NONE;
-	}
-	if (l->halter == part) {
-		l->halter = NULL;
-		l->halted = LANE_NONE;
-	}
-	h->nreturning += lane_is_returning(l);
-	if (l->home == NULL && l->halter == NULL &&
-	    (l->part == part || l->head == LANE_NONE)) {
-		drop_lane(h, l);
-		return;
-	}
-	if (part->nblocked > 0)
-		drop_rows(h, l, part, LANE_NONE);
-	if (l->part == part) {
-		l->part = l->home != NULL ? l->home : l->halter;
-		if (l->head != LANE_NONE)
-			head_gone(h, l);
-	}
-}
-
-/* Keep the records of this partition: they are read again. */
-static void
-forget_lifted(struct lanes *h, const struct part *part)
-{
-	size_t	kept = 0;
-
-	for (size_t i = 0; i < h->nlifted; i++)
-		if (h->lifted[i].home != part)
-			h->lifted[kept++] = h->lifted[i];
-	h->nlifted = kept;
 }
 
 void
 lanes_forget_part(struct lanes *h, struct part *part)
 {
 	struct blocked_lane	*l, *next;
+	size_t			 kept = 0;
 
-	HASH_ITER(hh, h->lanes, l, next)
-		forget_in_lane(h, l, part);
-	forget_lifted(h, part);
+	/* A lane may have rows in several: each row has its own label. */
+	HASH_ITER(hh, h->lanes, l, next) {
+		h->nreturning -= lane_is_returning(l);
+		if (l->home == part) {
+			l->home = NULL;
+			l->record = 0;
+			l->parked_from = LANE_NONE;
+		}
+		if (l->halter == part) {
+			l->halter = NULL;
+			l->halted = LANE_NONE;
+		}
+		h->nreturning += lane_is_returning(l);
+		if (l->home == NULL && l->halter == NULL &&
+		    (l->part == part || l->head == LANE_NONE)) {
+			drop_lane(h, l);
+			continue;
+		}
+		if (part->nblocked > 0)
+			drop_rows(h, l, part, LANE_NONE);
+		if (l->part != part)
+			continue;
+		l->part = l->home != NULL ? l->home : l->halter;
+		if (l->head != LANE_NONE)
+			head_gone(h, l);
+	}
+	/* The records of this partition stay: they are read again. */
+	for (size_t i = 0; i < h->nlifted; i++)
+		if (h->lifted[i].home != part)
+			h->lifted[kept++] = h->lifted[i];
+	h->nlifted = kept;
 }
 
 size_t

@@ -78,38 +78,28 @@ unpark(struct parked *p, struct blocked_lane *const *lanes, size_t nlanes,
 
 /* A record that cannot be deleted does no harm: its next reader tries again. */
 static int
-unblock(struct parked *p, const struct leases *ls, const uint64_t *list,
-    size_t n, struct err *e)
-{
-	struct isolate	i = isolate_rows(n, 0);
-
-	while (isolate_next(&i))
-		store_isolate(p->store, &i, store_unblock(p->store, ls->items,
-		    ls->n, list + i.from, i.n, e));
-	return i.rc;
-}
-
-static int
 delete_lifted(struct parked *p, struct err *e)
 {
 	struct lanes	*h = p->lanes;
 	struct leases	 ls = { 0 };
+	struct isolate	 i;
 	uint64_t	*list;
-	int		 rc;
 
 	if (h->nlifted == 0)
 		return 0;
 	list = xcalloc(h->nlifted, sizeof(*list));
-	for (size_t i = 0; i < h->nlifted; i++) {
-		list[i] = h->lifted[i].record;
-		parked_add_leases(&ls, h->lifted[i].home);
+	for (size_t k = 0; k < h->nlifted; k++) {
+		list[k] = h->lifted[k].record;
+		parked_add_leases(&ls, h->lifted[k].home);
 	}
-	rc = unblock(p, &ls, list, h->nlifted, e);
+	for (i = isolate_rows(h->nlifted, 0); isolate_next(&i);)
+		store_isolate(p->store, &i, store_unblock(p->store, ls.items,
+		    ls.n, list + i.from, i.n, e));
 	free(ls.items);
 	free(list);
-	if (rc == 0)
+	if (i.rc == 0)
 		h->nlifted = 0;
-	return rc;
+	return i.rc;
 }
 
 static int
@@ -183,19 +173,6 @@ unpark_rows(struct parked *p, const struct returning *c,
 	return rc;
 }
 
-static void
-choose_returning(struct parked *p, struct returning *c, size_t limit,
-    int64_t now)
-{
-	for (struct blocked_lane *l = p->lanes->lanes;
-	    l != NULL && c->n < STORE_RANGES; l = l->hh.next)
-		if (lane_is_returning(l) && !is_aside(l, now))
-			c->lanes[c->n++] = l;
-	for (size_t i = 0; i < c->n; i++)
-		parked_set_range(&c->ranges[i], c->labels[i],
-		    c->lanes[i]->record, limit / c->n + 2);
-}
-
 static int
 unpark_returning(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
@@ -204,9 +181,15 @@ unpark_returning(struct parked *p, size_t limit, int64_t now, struct err *e)
 
 	if (p->lanes->nreturning == 0)
 		return 0;
-	choose_returning(p, &c, limit, now);
+	for (struct blocked_lane *l = p->lanes->lanes;
+	    l != NULL && c.n < STORE_RANGES; l = l->hh.next)
+		if (lane_is_returning(l) && !is_aside(l, now))
+			c.lanes[c.n++] = l;
 	if (c.n == 0)
 		return 0;
+	for (size_t k = 0; k < c.n; k++)
+		parked_set_range(&c.ranges[k], c.labels[k],
+		    c.lanes[k]->record, limit / c.n + 2);
 	if (store_candidates(p->store, c.ranges, c.n, &c.rows, &c.nrows,
 	    e) < 0)
 		return -1;
@@ -229,46 +212,28 @@ struct to_park {
 	size_t			 nsequences;
 };
 
-/* A lease differs from ours: read the leases and the records again. */
-static void
-reread_records(struct parked *p, struct blocked_lane *const *lanes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		lanes[i]->part->fresh = true;
-	for (size_t i = 0; i < p->parts->n; i++)
-		if (p->parts->items[i]->fresh)
-			lanes_forget_part(p->lanes, p->parts->items[i]);
-	p->reread = true;
-}
-
 /*
- * The label of the partition under which the key's rows come back: the one that
- * new rows of the key have.  So parked rows lose the label of a former count.
- * Where the key does not tell that label, it is any that this worker owns with
- * it, and store_unpark() finds the right one.
+ * The record has the label of the partition under which the key's rows come
+ * back: the one that new rows of the key have.  So parked rows lose the label
+ * of a former count.  Where the key does not tell that label, it is any that
+ * this worker owns with it, and store_unpark() finds the right one.
  */
-static const struct part_label *
-home_label(const struct parked *p, const struct blocked_lane *l)
-{
-	const struct counts	*c = &p->parts->counts;
-	const struct part	*home = l->part;
-
-	for (size_t i = 0; conf_partitions_by_key(p->conf) &&
-	    home->nlabels > 1 && i < home->nlabels; i++) {
-		const struct part_label *x = &home->labels[i];
-
-		if (counts_is_label(x->label) && !counts_is_former(c,
-		    l->key.data, l->key.len, x->label, strlen(x->label)))
-			return x;
-	}
-	return &home->labels[0];
-}
-
 static struct blocked
 record_of(const struct parked *p, const struct blocked_lane *l)
 {
-	const struct part_label	*home = home_label(p, l);
+	const struct part_label	*home = &l->part->labels[0];
 
+	for (size_t i = 0; conf_partitions_by_key(p->conf) &&
+	    l->part->nlabels > 1 && i < l->part->nlabels; i++) {
+		const struct part_label *x = &l->part->labels[i];
+
+		if (counts_is_label(x->label) && !counts_is_former(
+		    &p->parts->counts, l->key.data, l->key.len, x->label,
+		    strlen(x->label))) {
+			home = x;
+			break;
+		}
+	}
 	return (struct blocked){ .first = l->head, .head = l->head,
 	    .key = l->key, .label = home->label, .epoch = home->epoch,
 	    .reason = parked_reasons[l->why] };
@@ -294,8 +259,15 @@ write_records(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 			lanes[i]->record = lanes[i]->head;
 			lanes[i]->home = lanes[i]->part;
 		}
-	if (!*done)
-		reread_records(p, lanes, n);
+	if (*done)
+		return 0;
+	/* A lease differs from ours: read leases and records again. */
+	for (size_t i = 0; i < n; i++)
+		lanes[i]->part->fresh = true;
+	for (size_t i = 0; i < p->parts->n; i++)
+		if (p->parts->items[i]->fresh)
+			lanes_forget_part(p->lanes, p->parts->items[i]);
+	p->reread = true;
 	return 0;
 }
 
@@ -309,15 +281,6 @@ waits_long(const struct blocked_lane *l, int64_t now)
  * Heads that wait because they failed or are in doubt, and those whose type is
  * refused, get a record, so that the operator sees them.
  */
-static bool
-is_to_be_seen(const struct blocked_lane *l, int64_t now)
-{
-	return l->record == 0 && l->head != LANE_NONE &&
-	    (l->why == BLOCK_TYPE ||
-	    ((l->why == BLOCK_FAILED || l->why == BLOCK_DOUBT) &&
-	    waits_long(l, now)));
-}
-
 static int
 record_failed(struct parked *p, int64_t now, struct err *e)
 {
@@ -329,7 +292,9 @@ record_failed(struct parked *p, int64_t now, struct err *e)
 	if (!p->lanes->unrecorded)
 		return 0;
 	for (l = p->lanes->lanes; l != NULL && n < LANES; l = l->hh.next) {
-		if (!is_to_be_seen(l, now))
+		if (l->record != 0 || l->head == LANE_NONE ||
+		    (l->why != BLOCK_TYPE && ((l->why != BLOCK_FAILED &&
+		    l->why != BLOCK_DOUBT) || !waits_long(l, now))))
 			continue;
 		if (is_aside(l, now))
 			later = true;
@@ -344,13 +309,6 @@ record_failed(struct parked *p, int64_t now, struct err *e)
 	return i.rc;
 }
 
-static bool
-head_can_be_parked(const struct blocked_lane *l, int64_t now)
-{
-	return !l->head_parked && l->head != LANE_NONE && waits_long(l, now) &&
-	    (l->home == NULL || l->home == l->part);
-}
-
 /* The lane with the most rows first. */
 static int
 lane_cmp(const void *a, const void *b)
@@ -359,19 +317,6 @@ lane_cmp(const void *a, const void *b)
 	const struct blocked_lane	*y = *(struct blocked_lane *const *)b;
 
 	return x->nrows > y->nrows ? -1 : x->nrows < y->nrows;
-}
-
-static struct blocked_lane **
-sorted_lanes(const struct lanes *h)
-{
-	struct blocked_lane	**lanes, *l;
-	size_t			  n = 0;
-
-	lanes = xcalloc(lanes_count(h) + 1, sizeof(struct blocked_lane *));
-	for (l = h->lanes; l != NULL; l = l->hh.next)
-		lanes[n++] = l;
-	qsort(lanes, n, sizeof(struct blocked_lane *), lane_cmp);
-	return lanes;
 }
 
 static void
@@ -383,7 +328,8 @@ choose_rows(struct to_park *g, struct blocked_lane *l, size_t max, int64_t now)
 	/* Only halted: without a head it cannot get a record. */
 	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
 		return;
-	if (head_can_be_parked(l, now))
+	if (!l->head_parked && l->head != LANE_NONE && waits_long(l, now) &&
+	    (l->home == NULL || l->home == l->part))
 		list[n++] = l->head;
 	n += lane_list_rows(l, list + n, max - n);
 	if (n == 0)
@@ -391,19 +337,6 @@ choose_rows(struct to_park *g, struct blocked_lane *l, size_t max, int64_t now)
 	g->parking[g->n] = (struct parking){ .sequences = list, .n = n };
 	g->lanes[g->n++] = l;
 	g->nsequences += n;
-}
-
-static void
-choose_to_park(struct parked *p, struct to_park *g, size_t max, int64_t now)
-{
-	struct blocked_lane	**lanes = sorted_lanes(p->lanes);
-	size_t			  n = lanes_count(p->lanes);
-
-	g->sequences = xcalloc(max + 1, sizeof(*g->sequences));
-	/* A returning lane has a record; other lanes get one for their head. */
-	for (size_t i = 0; i < n && g->n < LANES && g->nsequences < max; i++)
-		choose_rows(g, lanes[i], max - g->nsequences, now);
-	free(lanes);
 }
 
 /* Not *done: the leases are read again, and these lanes are gone. */
@@ -435,18 +368,28 @@ park_part(struct parked *p, struct to_park *g, const struct isolate *part,
 static int
 park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
-	struct to_park	g = { 0 };
-	struct isolate	i;
-	size_t		nrows = lanes_nrows(p->lanes);
-	bool		done = true;
+	struct blocked_lane	**lanes, *l;
+	struct to_park		  g = { 0 };
+	struct isolate		  i;
+	size_t			  nrows = lanes_nrows(p->lanes), max, n = 0;
+	bool			  done = true;
 
 	/* With ordering: partition a scan reads one row of a blocked lane. */
-	if (nrows == 0 || p->conf->outbox.ordering == ORDER_PARTITION)
+	if (nrows <= limit || p->conf->outbox.ordering == ORDER_PARTITION)
 		return 0;
-	if (nrows <= limit)
-		return 0;
-	nrows -= limit / 2;
-	choose_to_park(p, &g, nrows < 2 * limit ? nrows : 2 * limit, now);
+	max = nrows - limit / 2;
+	if (max > 2 * limit)
+		max = 2 * limit;
+	lanes = xcalloc(lanes_count(p->lanes) + 1,
+	    sizeof(struct blocked_lane *));
+	for (l = p->lanes->lanes; l != NULL; l = l->hh.next)
+		lanes[n++] = l;
+	qsort(lanes, n, sizeof(struct blocked_lane *), lane_cmp);
+	g.sequences = xcalloc(max + 1, sizeof(*g.sequences));
+	/* A returning lane has a record; other lanes get one for their head. */
+	for (size_t k = 0; k < n && g.n < LANES && g.nsequences < max; k++)
+		choose_rows(&g, lanes[k], max - g.nsequences, now);
+	free(lanes);
 	for (i = isolate_rows(g.n, REFUSED_MAX); done && isolate_next(&i);)
 		judge(p, &i, g.lanes, park_part(p, &g, &i, &done, e), now, e);
 	free(g.sequences);

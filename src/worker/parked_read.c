@@ -45,26 +45,22 @@ parked_add_leases(struct leases *ls, const struct part *part)
 		    .epoch = part->labels[i].epoch };
 }
 
-static enum block_why
-why_of(const char *reason)
-{
-	for (size_t i = 0; i < BLOCK_TYPE; i++)
-		if (strcmp(parked_reasons[i], reason) == 0)
-			return (enum block_why)i;
-	return BLOCK_DELAYED;
-}
-
 static bool
 is_halted(const struct blocked *b)
 {
 	return strcmp(b->reason, STORE_HALTED) == 0;
 }
 
-/* Unpark a batch of the rows that are parked under this record. */
+/*
+ * Two records of one lane: after a halt in a lane whose rows were coming back,
+ * or after another outbox.ordering.  The second is emptied, a batch at a time,
+ * and deleted; the record of a halt stays.
+ */
 static int
-unpark_some(struct parked *p, const struct leases *ls, uint64_t first,
-    bool *more, struct err *e)
+merge_records(struct parked *p, struct part *part, const struct blocked *b,
+    struct err *e)
 {
+	struct leases		 ls = { 0 };
 	char			 label[STORE_PARKED];
 	struct candidate	*found;
 	struct range		 range;
@@ -72,39 +68,22 @@ unpark_some(struct parked *p, const struct leases *ls, uint64_t first,
 	size_t			 n;
 	int			 rc = 0;
 
-	parked_set_range(&range, label, first,
+	parked_set_range(&range, label, b->first,
 	    (size_t)p->conf->worker.batch_size);
 	if (store_candidates(p->store, &range, 1, &found, &n, e) < 0)
 		return -1;
+	parked_add_leases(&ls, part);
 	list = xcalloc(n + 1, sizeof(*list));
 	for (size_t i = 0; i < n; i++)
 		list[i] = found[i].sequence;
 	if (n > 0)
-		rc = store_unpark(p->store, &p->parts->counts, ls->items,
-		    ls->n, list, n, e);
+		rc = store_unpark(p->store, &p->parts->counts, ls.items, ls.n,
+		    list, n, e);
 	free(list);
 	free(found);
-	*more = n == range.limit;
-	return rc;
-}
-
-/*
- * Two records of one lane: after a halt in a lane whose rows were coming back,
- * or after another outbox.ordering.  The second is emptied and deleted; the
- * record of a halt stays.
- */
-static int
-merge_records(struct parked *p, struct part *part, const struct blocked *b,
-    struct err *e)
-{
-	struct leases	ls = { 0 };
-	bool		more;
-	int		rc;
-
-	parked_add_leases(&ls, part);
-	rc = unpark_some(p, &ls, b->first, &more, e);
-	part->merging = part->merging || (rc == 0 && more);
-	if (rc == 0 && !more && !is_halted(b) && store_unblock(p->store,
+	if (rc == 0 && n == range.limit)
+		part->merging = true;
+	else if (rc == 0 && !is_halted(b) && store_unblock(p->store,
 	    ls.items, ls.n, &b->first, 1, e) < 0 &&
 	    !store_refused_value(p->store))
 		rc = -1;
@@ -140,12 +119,15 @@ load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	struct bytes		 label = { b->label, strlen(b->label) };
 	struct blocked_lane	*l;
 	struct wait		 w = { .part = parts_find(p->parts, label),
-				     .key = b->key, .why = why_of(b->reason),
+				     .key = b->key, .why = BLOCK_DELAYED,
 				     .sequence = LANE_NONE,
 				     .due_at = INT64_MAX };
 
 	if (w.part == NULL)
 		return 0;
+	for (int i = BLOCK_TYPE; i-- > 0;)
+		if (strcmp(parked_reasons[i], b->reason) == 0)
+			w.why = (enum block_why)i;
 	label = (struct bytes){ part_name(w.part),
 	    strlen(part_name(w.part)) };
 	w.lane = lane_of((enum conf_ordering)p->conf->outbox.ordering, b->key,
@@ -175,45 +157,39 @@ load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
 	return 0;
 }
 
-/* The lowest parked sequence of each record, without its head. */
-static int
-find_parked(struct parked *p, const struct blocked *b, size_t n,
-    uint64_t *parked_from, struct err *e)
-{
-	struct range		 ranges[STORE_RANGES];
-	char			 labels[STORE_RANGES][STORE_PARKED];
-	struct candidate	*found;
-	size_t			 nfound;
-
-	for (size_t i = 0; i < n; i++) {
-		parked_set_range(&ranges[i], labels[i], b[i].first, 2);
-		parked_from[i] = LANE_NONE;
-	}
-	if (store_candidates(p->store, ranges, n, &found, &nfound, e) < 0)
-		return -1;
-	for (size_t i = nfound; i-- > 0;)
-		if (found[i].sequence != b[found[i].range].head)
-			parked_from[found[i].range] = found[i].sequence;
-	free(found);
-	return 0;
-}
-
+/*
+ * In pieces: the lowest parked sequence of each record, without its head, and
+ * then the records.
+ */
 static int
 load_list(struct parked *p, struct blocked_list *list, int64_t now,
     struct err *e)
 {
-	uint64_t	parked_from[STORE_RANGES];
+	struct range		 ranges[STORE_RANGES];
+	char			 labels[STORE_RANGES][STORE_PARKED];
+	uint64_t		 parked_from[STORE_RANGES];
+	struct candidate	*found;
+	size_t			 nfound, n;
 
-	for (size_t i = 0; i < list->n; i++) {
-		size_t left = list->n - i;
+	for (size_t at = 0; at < list->n; at += n) {
+		const struct blocked	*b = &list->items[at];
 
-		if (i % STORE_RANGES == 0 && find_parked(p, &list->items[i],
-		    left < STORE_RANGES ? left : STORE_RANGES, parked_from,
+		n = list->n - at < STORE_RANGES ? list->n - at : STORE_RANGES;
+		for (size_t i = 0; i < n; i++) {
+			parked_set_range(&ranges[i], labels[i], b[i].first, 2);
+			parked_from[i] = LANE_NONE;
+		}
+		if (store_candidates(p->store, ranges, n, &found, &nfound,
 		    e) < 0)
 			return -1;
-		if (load_record(p, &list->items[i],
-		    parked_from[i % STORE_RANGES], now, e) < 0)
-			return -1;
+		for (size_t i = nfound; i-- > 0;)
+			if (found[i].sequence != b[found[i].range].head)
+				parked_from[found[i].range] =
+				    found[i].sequence;
+		free(found);
+		for (size_t i = 0; i < n; i++)
+			if (load_record(p, &b[i], parked_from[i], now, e) < 0)
+				return -1;
 	}
 	return 0;
 }
@@ -253,17 +229,6 @@ read_parts(struct parked *p, struct part *const *parts, size_t n, size_t *nread,
 	return rc;
 }
 
-/* A merge that was refused: read the records again when its time has come. */
-static void
-merge_again(struct parked *p, struct part *part, int64_t now)
-{
-	if (part->merge_at == 0 || now < part->merge_at)
-		return;
-	part->merge_at = 0;
-	part->fresh = true;
-	lanes_forget_part(p->lanes, part);
-}
-
 /* After READ_MAX records the rest waits: leases must be renewed in between. */
 int
 parked_read_fresh(struct parked *p, int64_t now, struct err *e)
@@ -273,9 +238,16 @@ parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 	size_t		 n = 0, nread = 0;
 
 	for (size_t i = 0; i < ps->n && nread < READ_MAX; i++) {
-		merge_again(p, ps->items[i], now);
-		if (ps->items[i]->fresh)
-			parts[n++] = ps->items[i];
+		struct part *part = ps->items[i];
+
+		/* A merge was refused: read again when its time has come. */
+		if (part->merge_at != 0 && now >= part->merge_at) {
+			part->merge_at = 0;
+			part->fresh = true;
+			lanes_forget_part(p->lanes, part);
+		}
+		if (part->fresh)
+			parts[n++] = part;
 		if (n == 0 || (n < READ_PARTS && i + 1 < ps->n))
 			continue;
 		if (read_parts(p, parts, n, &nread, now, e) < 0)

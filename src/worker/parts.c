@@ -65,20 +65,6 @@ parts_have_fresh(const struct parts *ps)
 	return false;
 }
 
-/* Take it out of the list, if it is there with the same labels; else NULL. */
-static struct part *
-take_old(struct parts *ps, const struct partition *from)
-{
-	const char	*name = from->labels[0].label;
-	struct part	*p = parts_find(ps, (struct bytes){ name,
-			    strlen(name) });
-
-	if (p == NULL || p->born != from->born)
-		return NULL;
-	ps->items[p->number] = NULL;
-	return p;
-}
-
 static struct part *
 new_part(const struct partition *from)
 {
@@ -117,45 +103,43 @@ entry_cmp(const void *a, const void *b)
 	    ((const struct label_entry *)b)->label);
 }
 
-static void
-list_labels(struct parts *ps)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < ps->n; i++)
-		n += ps->items[i]->nlabels;
-	ps->entries = xcalloc(n + 1, sizeof(*ps->entries));
-	ps->nentries = 0;
-	for (size_t i = 0; i < ps->n; i++)
-		for (size_t k = 0; k < ps->items[i]->nlabels; k++)
-			ps->entries[ps->nentries++] = (struct label_entry){
-			    ps->items[i]->labels[k].label, ps->items[i], k };
-	qsort(ps->entries, n, sizeof(*ps->entries), entry_cmp);
-}
-
 void
 parts_adopt(struct parts *ps, struct lanes *lanes,
     const struct partitions *from)
 {
 	struct parts	now = { .n = from->n, .counts = from->counts,
 			    .version = from->version };
+	size_t		n = 0;
 
 	if (ps->version == from->version)
 		return;
 	now.items = xcalloc(from->n + 1, sizeof(struct part *));
 	for (size_t i = 0; i < from->n; i++) {
-		struct part	*p = take_old(ps, from->items[i]);
+		const char	*name = from->items[i]->labels[0].label;
+		struct part	*p = parts_find(ps, (struct bytes){ name,
+				    strlen(name) });
 
-		now.items[i] = p != NULL ? p : new_part(from->items[i]);
-		take_epochs(now.items[i], lanes, from->items[i]);
+		/* The one of before, if it has the same labels. */
+		if (p != NULL && p->born == from->items[i]->born)
+			ps->items[p->number] = NULL;
+		else
+			p = new_part(from->items[i]);
+		now.items[i] = p;
+		n += p->nlabels;
+		take_epochs(p, lanes, from->items[i]);
 	}
 	for (size_t i = 0; i < ps->n; i++)
 		if (ps->items[i] != NULL)
 			lanes_forget_part(lanes, ps->items[i]);
-	/* Not earlier: take_old() needs the old numbers. */
-	for (size_t i = 0; i < now.n; i++)
+	now.entries = xcalloc(n + 1, sizeof(*now.entries));
+	for (size_t i = 0; i < now.n; i++) {
+		/* Not earlier: the loop above needs the old numbers. */
 		now.items[i]->number = i;
-	list_labels(&now);
+		for (size_t k = 0; k < now.items[i]->nlabels; k++)
+			now.entries[now.nentries++] = (struct label_entry){
+			    now.items[i]->labels[k].label, now.items[i], k };
+	}
+	qsort(now.entries, n, sizeof(*now.entries), entry_cmp);
 	parts_free(ps);
 	*ps = now;
 }

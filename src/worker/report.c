@@ -29,56 +29,21 @@ report_init(struct report *r, const struct report_form *form,
 	    .out = { .fd = form->fd, .long_lines = !form->waits } };
 }
 
-static void
-add_tick(struct report *r, const struct fleet *f, const struct tick_result *t,
-    int64_t duration_ms)
-{
-	r->ticks++;
-	r->claimed += t->claimed;
-	r->published += t->settled.delivered;
-	r->failed += t->relay.failed;
-	r->fenced += t->settled.fenced;
-	r->purged += f->purged;
-	r->duration_ms += duration_ms;
-	r->beaten = r->beaten || f->beaten;
-}
-
 /* Labels may be of another program, with any bytes; JSON needs UTF-8. */
-static void
-append_label(json_t *list, const char *label)
-{
-	json_t	*text = json_string(label);
-	char	 plain[PRINTABLE_SIZE];
-
-	if (text == NULL) {
-		printable_text(plain, label, strlen(label));
-		text = json_string(plain);
-	}
-	json_array_append_new(list, text);
-}
-
 static json_t *
 labels_json(char *const *labels, size_t n)
 {
-	json_t	*list = json_array();
+	json_t	*list = json_array(), *text;
+	char	 plain[PRINTABLE_SIZE];
 
-	for (size_t i = 0; i < n; i++)
-		append_label(list, labels[i]);
+	for (size_t i = 0; i < n; i++) {
+		if ((text = json_string(labels[i])) == NULL) {
+			printable_text(plain, labels[i], strlen(labels[i]));
+			text = json_string(plain);
+		}
+		json_array_append_new(list, text);
+	}
 	return list;
-}
-
-static const char *
-put_now(char text[40])
-{
-	struct timespec	ts;
-	struct tm	tm;
-	size_t		n;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	gmtime_r(&ts.tv_sec, &tm);
-	n = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, 40 - n, ".%06ldZ", ts.tv_nsec / 1000);
-	return text;
 }
 
 static int
@@ -93,9 +58,16 @@ add_to_line(const char *text, size_t len, void *line)
 static void
 put_json(struct report *r, const struct fleet *f, int64_t backoff_ms)
 {
-	char	 now[40];
-	json_t	*o;
+	struct timespec	 ts;
+	struct tm	 tm;
+	char		 now[40];
+	size_t		 n;
+	json_t		*o;
 
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(now + n, sizeof(now) - n, ".%06ldZ", ts.tv_nsec / 1000);
 	o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, "
 	    "s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:s, s:s}",
 	    "claimed", INT(r->claimed), "published", INT(r->published),
@@ -111,7 +83,7 @@ put_json(struct report *r, const struct fleet *f, int64_t backoff_ms)
 	    "leased_partitions", labels_json(f->leased, f->nleased),
 	    "released_partitions", labels_json(f->released, f->nreleased),
 	    "lines_lost", INT(r->lost), "worker", r->worker,
-	    "ts", put_now(now));
+	    "ts", now);
 	json_dump_callback(o, add_to_line, &r->waiting, JSON_COMPACT);
 	json_decref(o);
 	buf_str(&r->waiting, "\n");
@@ -140,41 +112,30 @@ put_text(struct report *r, const struct fleet *f, int64_t backoff_ms)
 	buf_str(b, "\n");
 }
 
-/* A reader that is gone misses nothing. */
-static void
-line_is_lost(struct report *r)
-{
-	r->lost++;
-	if (errno == EPIPE) {
-		r->form.silent = true;
-		line_output_forget(&r->out);
-	} else if (r->refused++ == 0)
-		log_error("reports are lost: standard output cannot be "
-		    "written: %s", strerror(errno));
-}
-
-static void
-line_is_written(struct report *r)
-{
-	if (r->refused > 0)
-		log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("lost",
-		    r->refused)), "standard output works again: %llu report(s) "
-		    "were lost", (unsigned long long)r->refused);
-	r->refused = 0;
-}
-
 /* One line, or half a line of before; returns the bytes that are done with. */
 static size_t
 write_line(struct report *r, const char *line, int patience_ms)
 {
 	size_t	n = strcspn(line, "\n") + 1;
 
-	if (line_output_write(&r->out, line, n, patience_ms) == 0)
-		line_is_written(r);
-	else if (errno == EAGAIN)
+	if (line_output_write(&r->out, line, n, patience_ms) == 0) {
+		if (r->refused > 0)
+			log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("lost",
+			    r->refused)), "standard output works again: %llu "
+			    "report(s) were lost",
+			    (unsigned long long)r->refused);
+		r->refused = 0;
+		return n;
+	}
+	if (errno == EAGAIN)
 		return 0;
-	else
-		line_is_lost(r);
+	r->lost++;
+	if (errno == EPIPE) {	/* a reader that is gone misses nothing */
+		r->form.silent = true;
+		line_output_forget(&r->out);
+	} else if (r->refused++ == 0)
+		log_error("reports are lost: standard output cannot be "
+		    "written: %s", strerror(errno));
 	return n;
 }
 
@@ -218,43 +179,38 @@ report_free(struct report *r)
 	buf_free(&r->waiting);
 }
 
-static void
-add_line(struct report *r, const struct fleet *f, int64_t backoff_ms)
+void
+report_tick(struct report *r, struct fleet *f, const struct tick_result *t,
+    int64_t duration_ms, int64_t backoff_ms, int64_t now)
 {
 	size_t	before = r->waiting.len;
 
-	if (r->form.json)
-		put_json(r, f, backoff_ms);
-	else
-		put_text(r, f, backoff_ms);
-	if (before > 0 && r->waiting.len > WAITING_MAX) {
-		buf_chop(&r->waiting, r->waiting.len - before);
-		r->lost++;
+	r->ticks++;
+	r->claimed += t->claimed;
+	r->published += t->settled.delivered;
+	r->failed += t->relay.failed;
+	r->fenced += t->settled.fenced;
+	r->purged += f->purged;
+	r->duration_ms += duration_ms;
+	r->beaten = r->beaten || f->beaten;
+	f->purged = 0;
+	if (now - r->since < r->form.interval_ms)
+		return;
+	if (!r->form.silent) {
+		if (r->form.json)
+			put_json(r, f, backoff_ms);
+		else
+			put_text(r, f, backoff_ms);
+		if (before > 0 && r->waiting.len > WAITING_MAX) {
+			buf_chop(&r->waiting, r->waiting.len - before);
+			r->lost++;
+		}
+		report_write(r);
 	}
-}
-
-static void
-reset_totals(struct report *r, int64_t now)
-{
+	fleet_clear_report(f);
 	r->since = now;
 	r->ticks = r->claimed = r->published = r->failed = r->fenced = 0;
 	r->purged = 0;
 	r->duration_ms = 0;
 	r->beaten = false;
-}
-
-void
-report_tick(struct report *r, struct fleet *f, const struct tick_result *t,
-    int64_t duration_ms, int64_t backoff_ms, int64_t now)
-{
-	add_tick(r, f, t, duration_ms);
-	f->purged = 0;
-	if (now - r->since < r->form.interval_ms)
-		return;
-	if (!r->form.silent) {
-		add_line(r, f, backoff_ms);
-		report_write(r);
-	}
-	fleet_clear_report(f);
-	reset_totals(r, now);
 }

@@ -68,11 +68,13 @@ begin_count(struct tick *t)
 }
 
 static void
-add_totals(struct tick *t)
+count_batch(struct tick *t, struct tick_result *res)
 {
+	const struct batch		*b = &t->settle.batch;
 	const struct settled		*s = &t->settle.counts;
 	const struct relay_failures	*f = &t->relayed.failures;
 	struct totals			*n = t->totals;
+	uint64_t			 dead = s->dead;
 
 	n->claimed += t->claimed;
 	n->former_labels += t->former;
@@ -89,28 +91,14 @@ add_totals(struct tick *t)
 	n->failed_transient += f->transient;
 	for (unsigned i = 0; i < CLASSES; i++)
 		n->refused[i] += f->refused[i];
+	/* Those that are in the table of dead letters now. */
+	for (size_t i = 0; i < b->n && dead > 0; i++)
+		if (b->msgs[i].outcome == OUT_DEAD) {
+			n->dead[totals_reason(b->msgs[i].reason)]++;
+			dead--;
+		}
 	if (t->claimed > 0)
 		histogram_add(&n->batch, histogram_rows, (int64_t)t->claimed);
-}
-
-/* Those of a batch that are in the table of dead letters now. */
-static void
-count_dead(struct tick *t)
-{
-	const struct batch	*b = &t->settle.batch;
-	uint64_t		 left = t->settle.counts.dead;
-
-	for (size_t i = 0; i < b->n && left > 0; i++)
-		if (b->msgs[i].outcome == OUT_DEAD) {
-			t->totals->dead[totals_reason(b->msgs[i].reason)]++;
-			left--;
-		}
-}
-
-static void
-count_batch(struct tick *t, struct tick_result *res)
-{
-	add_totals(t);
 	res->claimed = t->claimed;
 	res->former = t->former;
 	res->settled = t->settle.counts;
@@ -118,26 +106,22 @@ count_batch(struct tick *t, struct tick_result *res)
 	begin_count(t);
 }
 
-static bool
-is_former(const struct counts *c, const struct msg *m)
-{
-	if (m->has_label_hash)
-		return counts_is_former_hash(c, m->label_hash,
-		    m->partition.data, m->partition.len);
-	return counts_is_former(c, m->key.data, m->key.len,
-	    m->partition.data, m->partition.len);
-}
-
 /* Count messages of producers that use a former partition count. */
 static void
 count_former(struct tick *t, const struct batch *b)
 {
+	const struct counts	*c = &t->fleet->parts.counts;
+
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
-		if (m->outcome == OUT_DELIVERED &&
-		    is_former(&t->fleet->parts.counts, m))
-			t->former++;
+		if (m->outcome != OUT_DELIVERED)
+			continue;
+		t->former += m->has_label_hash ?
+		    counts_is_former_hash(c, m->label_hash, m->partition.data,
+		    m->partition.len) :
+		    counts_is_former(c, m->key.data, m->key.len,
+		    m->partition.data, m->partition.len);
 	}
 	if (t->former > 0)
 		fleet_former_was_used(t->fleet);
@@ -177,7 +161,6 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	if (settle_write(s, e) < 0)
 		return -1;
 	advisory_tell(t->relay, &s->batch, s->counts.dead);
-	count_dead(t);
 	if (s->counts.delivered == t->picked)
 		candidates_all_done(&t->backlog.candidates);
 	count_batch(t, res);
@@ -188,28 +171,6 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	return 0;
 }
 
-static int
-learn_missed(struct tick *t, const struct picks *k, struct err *e)
-{
-	struct missed	m;
-	int		rc;
-
-	if ((rc = claim_learn_missed(&t->claim, k, &t->batch, &m, e)) == 0) {
-		backlog_learn_missed(&t->backlog, k, &t->batch, &m);
-		rc = backlog_move_scheduled(&t->backlog, k, &m, e);
-	}
-	missed_free(&m);
-	return rc;
-}
-
-static int
-claim(struct tick *t, struct picks *k, struct err *e)
-{
-	if (claim_rows(&t->claim, k, &t->batch, &t->claimed, e) < 0)
-		return -1;
-	return learn_missed(t, k, e);
-}
-
 /* Pick and claim: the messages of the batch may be published. */
 static int
 pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
@@ -217,12 +178,18 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 {
 	struct candidates	*c = &t->backlog.candidates;
 	struct picks		 k = { 0 };
+	struct missed		 m = { 0 };
 	int			 rc;
 
 	rc = candidates_pick(c, &k, memory_budget_rows(&t->claim.budget,
 	    limit), e);
-	if (rc == 0 && k.n > 0)
-		rc = claim(t, &k, e);
+	if (rc == 0 && k.n > 0 && (rc = claim_rows(&t->claim, &k, &t->batch,
+	    &t->claimed, e)) == 0 && (rc = claim_learn_missed(&t->claim, &k,
+	    &t->batch, &m, e)) == 0) {
+		backlog_learn_missed(&t->backlog, &k, &t->batch, &m);
+		rc = backlog_move_scheduled(&t->backlog, &k, &m, e);
+	}
+	missed_free(&m);
 	if (rc == 0) {
 		t->picked = k.n;
 		res->left = candidates_left_some(c);

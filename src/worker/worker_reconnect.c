@@ -246,20 +246,6 @@ worker_open_db(struct worker *w)
 	w->opened_db = true;
 }
 
-static void
-tell_limit(struct worker *w, enum conf_driver driver)
-{
-	struct limit	*l = &w->relay.reach[driver].limit;
-
-	if (l->news)
-		log_warn("%s: max_payload is %lld and was %lld before: set "
-		    "the same on all servers, or the account's higher; longer "
-		    "messages wait, and are dead after %d minutes",
-		    w->relay.pubs[driver].ops->peer, (long long)l->max,
-		    (long long)l->largest, LIMIT_LASTS_MS / 60000);
-	l->news = false;
-}
-
 /* When it connects, and while it is open: an account's limit comes later. */
 static void
 note_limit(struct worker *w, enum conf_driver driver, bool connects)
@@ -272,7 +258,13 @@ note_limit(struct worker *w, enum conf_driver driver, bool connects)
 		limit_connected(l, max, clock_ms());
 	else
 		limit_seen(l, max, clock_ms());
-	tell_limit(w, driver);
+	if (l->news)
+		log_warn("%s: max_payload is %lld and was %lld before: set "
+		    "the same on all servers, or the account's higher; longer "
+		    "messages wait, and are dead after %d minutes",
+		    p->ops->peer, (long long)l->max, (long long)l->largest,
+		    LIMIT_LASTS_MS / 60000);
+	l->news = false;
 }
 
 static void
@@ -300,17 +292,6 @@ open_line(struct worker *w, enum conf_driver driver)
 	stream_audit_connected(&w->audit);
 }
 
-static void
-note_lost(struct worker *w, struct reconnect *line)
-{
-	if (line->proven)
-		reconnect_lost(line, clock_ms());
-	else
-		worker_is_away(w, line, "broker: connection closed right "
-		    "after connect: wrong port, or TLS required?",
-		    SCOREBOARD_NO_BROKER);
-}
-
 void
 worker_keep_line(struct worker *w, enum conf_driver driver)
 {
@@ -321,8 +302,12 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 		note_limit(w, driver, false);
 		return;
 	}
-	if (line->opened_at != 0)
-		note_lost(w, line);
+	if (line->opened_at != 0 && line->proven)
+		reconnect_lost(line, clock_ms());
+	else if (line->opened_at != 0)
+		worker_is_away(w, line, "broker: connection closed right "
+		    "after connect: wrong port, or TLS required?",
+		    SCOREBOARD_NO_BROKER);
 	if (clock_ms() >= line->try_at)
 		open_line(w, driver);
 }
@@ -377,49 +362,35 @@ worker_check_stream(struct worker *w)
 }
 
 /*
- * Somebody has locked its rows, and the next try would wait for him again.  A
- * stream that was audited before need not wait for that, others do for a while.
- */
-static bool
-audit_is_held_up(struct worker *w)
-{
-	int64_t	now = clock_ms();
-
-	if (w->audit_busy_since == 0)
-		w->audit_busy_since = now;
-	return stream_audit_is_ready(&w->audit) ||
-	    now - w->audit_busy_since >= UNAUDITED_MS;
-}
-
-/*
  * What refuses the audit alone, and will not heal by itself or not soon, does
- * not keep messages: they go unaudited, as without its columns.
+ * not keep messages: they go unaudited, as without its columns.  If somebody
+ * has locked its rows, the next try would wait for him again.  A stream that
+ * was audited before need not wait for that, others do for a while.
  */
-static bool
-audit_may_be_missed(struct worker *w)
-{
-	switch (store_fault(w->store)) {
-	case DB_WRONG:
-		return store_is_open(w->store) &&
-		    !(store_learnt_wrong(w->store) && w->db.proven);
-	case DB_BUSY:
-		return audit_is_held_up(w);
-	default:
-		return false;
-	}
-}
-
 static void
 audit_failed(struct worker *w, struct err *e)
 {
-	if (!audit_may_be_missed(w)) {
+	int64_t		now = clock_ms();
+	enum db_fault	fault = store_fault(w->store);
+	bool		missed = false;
+
+	if (fault == DB_WRONG)
+		missed = store_is_open(w->store) &&
+		    !(store_learnt_wrong(w->store) && w->db.proven);
+	else if (fault == DB_BUSY) {
+		if (w->audit_busy_since == 0)
+			w->audit_busy_since = now;
+		missed = stream_audit_is_ready(&w->audit) ||
+		    now - w->audit_busy_since >= UNAUDITED_MS;
+	}
+	if (!missed) {
 		worker_db_failed(w, e);
 		return;
 	}
-	stream_audit_pass(&w->audit, clock_ms() + UNAUDITED_MS);
+	stream_audit_pass(&w->audit, now + UNAUDITED_MS);
 	err_in(e, "the stream is not checked for lost messages");
 	scoreboard_error(w->line, e->text);
-	log_throttle_warn(&w->unaudited_why, e->text, clock_ms());
+	log_throttle_warn(&w->unaudited_why, e->text, now);
 }
 
 void

@@ -599,7 +599,7 @@ proctype worker(bit slot)
 			CLAIM(m));
 		asked = 2
 	}
-	:: d_step {		/* learn_waiting(): why was it not claimed? */
+	:: d_step {		/* backlog_learn_missed(): why was it not claimed? */
 		asked == 2 ->
 		EACH(picks & ~batch & BIT(m),
 			if

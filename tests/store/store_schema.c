@@ -236,7 +236,8 @@ START_TEST(column_may_be_missing)
 	sql("ALTER TABLE outbox DROP COLUMN %s", spares[_i].name);
 	ck_ok(store_learn(st, &e));
 	ck_assert(store_can_audit_stream(st) == (_i != 0));
-	snprintf(remedy, sizeof(remedy), "ALTER TABLE outbox ADD COLUMN %s %s",
+	snprintf(remedy, sizeof(remedy), "ALTER TABLE `outbox` ADD COLUMN "
+	    "`%s` %s",
 	    spares[_i].name, spares[_i].type);
 	ck_has(logged(), remedy);
 	servers_write("log", "");
