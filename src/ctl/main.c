@@ -4,10 +4,12 @@
 #include "ctl/base/ctl.h"
 #include "ctl/base/outcome.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "ctl/complete.h"
 #include "ctl/help.h"
@@ -290,6 +292,16 @@ parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
 	return run_command(c, path);
 }
 
+/* There would be passwords and payloads in it. */
+static void
+give_up_core_dumps(void)
+{
+	const struct rlimit	none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		ctl_error("setrlimit: %s", strerror(errno));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -299,6 +311,7 @@ main(int argc, char **argv)
 	int		 at, nwords, status;
 
 	environment_take();
+	give_up_core_dumps();
 	if (wants_json(argc, argv))
 		outcome_begin();
 	at = take_globals(argc, argv, &path, &json, &wide);

@@ -57,8 +57,15 @@ read_char(const char *p, wchar_t *c)
 static bool
 turns_direction(wchar_t c)
 {
-	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x206f) ||
 	    c == 0x200e || c == 0x200f || c == 0x061c;
+}
+
+/* A byte order mark, and marks around a text that is not shown. */
+static bool
+hides_text(wchar_t c)
+{
+	return c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
 }
 
 static int
@@ -86,7 +93,7 @@ colour_length(const char *p)
 static bool
 is_unsafe(wchar_t c)
 {
-	return iswcntrl((wint_t)c) || turns_direction(c);
+	return iswcntrl((wint_t)c) || turns_direction(c) || hides_text(c);
 }
 
 void

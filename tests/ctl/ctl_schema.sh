@@ -224,6 +224,11 @@ sql "REVOKE INSERT, UPDATE ON outbox_settings FROM 'outbox'@'localhost'"
 client "$DIR/db" app < "$srcdir/sql/grants.sql"
 ctl schema check
 is "$RC$OUT" 0 'with grants.sql loaded again: nothing'
+WIDE='SELECT, INSERT, UPDATE, DELETE ON app.*'
+sql "GRANT $WIDE TO 'outbox'@'localhost'"
+matches '^warn: outbox_settings: .outbox.@.localhost. may change all tables of the database: ' \
+    'rights to the whole database: a warning' schema check
+sql "REVOKE $WIDE FROM 'outbox'@'localhost'"
 
 # A transaction uses the table for six seconds, and a producer needs it.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'

@@ -12,7 +12,10 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES
 
 # serve: start it; its errors go to $DIR/serve.err
 serve() {
-	coproc SERVE { exec "$OUTBOXCTL" -c "$OP" serve 2> "$DIR/serve.err"; }
+	coproc SERVE {
+		ulimit -Sc "$(ulimit -Hc)"
+		exec "$OUTBOXCTL" -c "$OP" serve 2> "$DIR/serve.err"
+	}
 	exec 8>&"${SERVE[1]}" 9<&"${SERVE[0]}"
 	eval "exec ${SERVE[1]}>&-"
 	PID=$SERVE_PID
@@ -59,6 +62,8 @@ for what in '.rows|length == 1' '.rows == []' ".sequence == $A"; do
 	is "$(jq ".exit == 0 and (.result|$what)" <<< "$OUT")" true \
 	    "answers come in the order of the lines: $what"
 done
+like "$(cat "/proc/$PID/limits")" '^Max core file size +0 +0 ' \
+    'outboxctl leaves no core dumps'
 ageless='if type == "array" then map(del(.oldest_ms)) else . end'
 for command in 'messages list' 'messages list --limit 1 --state delivered' \
     "messages show $A --payload" 'dead list' 'partitions list' workers \

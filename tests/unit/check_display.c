@@ -94,6 +94,9 @@ static const struct {
 	{ "\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad", "????" },
 	{ "\xe2\x81\xa7\xe2\x81\xa8\xe2\x80\xa8", "???" },
 	{ "a\xff" "b", "a?b" }, { "\xe2\x80", "??" },
+	{ "\xef\xbb\xbf" "a", "?a" },		/* a byte order mark */
+	{ "\xe2\x81\xaa\xe2\x81\xab\xe2\x81\xaf", "???" },	/* U+206A .. */
+	{ "\xef\xbf\xb9" "a\xef\xbf\xba" "b\xef\xbf\xbb", "?a?b?" },
 	{ WOMAN JOINER LAPTOP, WOMAN JOINER LAPTOP },
 };
 

@@ -272,6 +272,42 @@ check_grant(struct ctl *c, const struct grant *g, const char *who,
 	return rc;
 }
 
+static bool
+may_write_table(struct ctl *c, const char *who, const char *table)
+{
+	struct err	e;
+	bool		may;
+
+	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
+	    "AND table_name = ");
+	store_put_text(c->store, table);
+	store_put(c->store, " AND grantee = ");
+	store_put_text(c->store, who);
+	return store_query_any(c->store, c->command->words, &may, &e) == 0 &&
+	    may;
+}
+
+/* Who may ALTER them is an administrator, whom no GRANT keeps from anything. */
+static bool
+may_write_database(struct ctl *c, const char *who)
+{
+	struct err	e;
+	bool		may;
+
+	store_sql(c->store, "SELECT 1 FROM (SELECT privilege_type AS word FROM "
+	    "information_schema.schema_privileges WHERE DATABASE() LIKE "
+	    "table_schema AND grantee = ");
+	store_put_text(c->store, who);
+	store_put(c->store, " UNION SELECT privilege_type FROM "
+	    "information_schema.user_privileges WHERE grantee = ");
+	store_put_text(c->store, who);
+	store_put(c->store, ") AS rights HAVING SUM(word = 'UPDATE') > 0 "
+	    "AND SUM(word = 'ALTER') = 0");
+	return store_query_any(c->store, c->command->words, &may, &e) == 0 &&
+	    may;
+}
+
 /*
  * Before, grants.sql gave the daemon all of the settings.  Its account could
  * then choose of which columns outbox_put makes SQL, and which types it takes.
@@ -282,17 +318,10 @@ schema_spare_rights(struct ctl *c, struct schema_report *report,
 {
 	const char	*name = store_table_name(c->store, T_SETTINGS);
 	char		*who = schema_account(c, e), *sql;
-	bool		 all = false;
 
 	if (who == NULL)
 		return -1;
-	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
-	    "AND table_name = ");
-	store_put_text(c->store, name);
-	store_put(c->store, " AND grantee = ");
-	store_put_text(c->store, who);
-	if (store_query_any(c->store, c->command->words, &all, e) == 0 && all) {
+	if (may_write_table(c, who, name)) {
 		sql = put_grant(c, "REVOKE", "INSERT, UPDATE", name, "FROM",
 		    who);
 		schema_find(report, T_SETTINGS, (struct schema_cost){
@@ -301,7 +330,13 @@ schema_spare_rights(struct ctl *c, struct schema_report *report,
 		    "writes" }, sql, "%s: %s may write all of its columns",
 		    name, who)->by_hand = true;
 		free(sql);
-	}
+	} else if (may_write_database(c, who))
+		schema_find(report, T_SETTINGS, (struct schema_cost){
+		    SCHEMA_WARN, "enqueuing depends on this one and on the "
+		    "registry; load grants.sql, which names what the daemon "
+		    "writes, and revoke the rights to the whole database" },
+		    "", "%s: %s may change all tables of the database", name,
+		    who)->by_hand = true;
 	free(who);
 	return 0;
 }
