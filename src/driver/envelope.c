@@ -85,17 +85,6 @@ content_type(const struct envelope_form *f, const struct msg *m)
 	}
 }
 
-static void
-add_content_type(struct envelope *v, struct bytes type)
-{
-	if (!envelope_has(type))
-		return;
-	envelope_open_header(v, ENVELOPE_CONTENT_TYPE);
-	v->content_type = v->text.len;
-	put_bytes(v, type);
-	envelope_close_header(v);
-}
-
 /* The column is sent as it is, or not at all. */
 static int
 check_content_type(struct bytes type, struct err *e)
@@ -137,7 +126,8 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	add_column(v, "Outbox-Stream-Sequence", m->stream_sequence);
 	add_column(v, "Outbox-Version", m->version);
 	add_column(v, "Outbox-Correlation-Id", m->correlation);
-	add_content_type(v, content_type(f, m));
+	v->typed = envelope_has(content_type(f, m));
+	add_column(v, ENVELOPE_CONTENT_TYPE, content_type(f, m));
 }
 
 static int
@@ -308,7 +298,7 @@ clear(struct envelope *v)
 		buf_free(&v->body);
 	buf_clear(&v->body);
 	v->nheaders = 0;
-	v->content_type = 0;
+	v->typed = false;
 	v->skipped = 0;
 }
 
@@ -401,8 +391,3 @@ envelope_value(const struct envelope *v, size_t i)
 	return v->text.data + v->headers[i].value;
 }
 
-const char *
-envelope_content_type(const struct envelope *v)
-{
-	return v->content_type == 0 ? "" : v->text.data + v->content_type;
-}

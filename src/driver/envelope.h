@@ -32,7 +32,7 @@ struct envelope {
 	size_t		 subject;
 	enum conf_driver driver;	/* as in its form */
 	const char	*endpoint;	/* as in its form */
-	size_t		 content_type;	/* 0: unknown */
+	bool		 typed;		/* it has a content type */
 	struct {
 		size_t	name, value;
 	} headers[ENVELOPE_MAX_HEADERS];
@@ -83,11 +83,5 @@ const char *envelope_subject_of(struct envelope *, const struct envelope_form *,
 	    const struct msg *);
 const char *envelope_name(const struct envelope *, size_t i);
 const char *envelope_value(const struct envelope *, size_t i);
-
-/*
- * The content type of the payload as it is sent, which is also among the
- * headers; "": unknown.
- */
-const char *envelope_content_type(const struct envelope *);
 
 #endif

@@ -27,7 +27,7 @@ static bool
 is_name_of_form(const struct envelope *v, const struct envelope_form *f,
     const char *name)
 {
-	return (v->content_type != 0 &&
+	return (v->typed &&
 	    strcasecmp(name, ENVELOPE_CONTENT_TYPE) == 0) ||
 	    (f->kind >= ENVELOPE_CLOUDEVENTS &&
 	    strncasecmp(name, "ce-", 3) == 0);

@@ -122,8 +122,18 @@ make_missing_rows(struct janitor *j, struct err *e)
 }
 
 static int
-search_missing_rows(struct janitor *j, int64_t *delay_ms, struct err *e)
+reconcile(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
+	char	text[RECONCILE_TEXT];
+
+	if (j->searched && j->done < j->reconcile.n)
+		return make_missing_rows(j, e);
+	if (j->searched) {
+		reconcile_tell(text, j->made, false);
+		log_info("%s", text);
+		*delay_ms = NEVER;
+		return 0;
+	}
 	j->reconcile.n = j->done = j->nrefused = 0;
 	if (reconcile_begin(&j->reconcile, e) < 0)
 		return -1;
@@ -135,21 +145,6 @@ search_missing_rows(struct janitor *j, int64_t *delay_ms, struct err *e)
 	if (reconcile_search_newest(&j->reconcile, RECONCILE_LIMIT, e) < 0)
 		return -1;
 	j->searched = true;
-	return 0;
-}
-
-static int
-reconcile(struct janitor *j, int64_t *delay_ms, struct err *e)
-{
-	char	text[RECONCILE_TEXT];
-
-	if (!j->searched)
-		return search_missing_rows(j, delay_ms, e);
-	if (j->done < j->reconcile.n)
-		return make_missing_rows(j, e);
-	reconcile_tell(text, j->made, false);
-	log_info("%s", text);
-	*delay_ms = NEVER;
 	return 0;
 }
 
@@ -193,31 +188,6 @@ take_sample(struct janitor *j, int64_t *delay_ms, struct err *e)
 	return 0;
 }
 
-/* What the workers of this host had; it also moves when one is replaced. */
-static uint64_t
-count_handled(const struct scoreboard *b)
-{
-	uint64_t	n = 0;
-
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		n += b->lines[i].delivered + b->lines[i].dead;
-	return n;
-}
-
-static void
-tell_vanished(struct janitor *j, uint64_t gone, int64_t since)
-{
-	struct scoreboard_line	*l = j->a->line;
-
-	if (gone > 0 && l->vanished == 0) {
-		log_info("%s: %llu numbers were given, and no row has them: "
-		    "see PROBLEMS in outboxctl(1), rows_unseen",
-		    conf_outbox_table(j->a->conf), (unsigned long long)gone);
-		l->vanished_at = time(NULL) - (clock_ms() - since) / 1000;
-	}
-	l->vanished = gone;
-}
-
 /*
  * Where the binlog is not read, only the numbers hint that rows vanish.  With
  * publish.types events of other types have no row.
@@ -225,10 +195,11 @@ tell_vanished(struct janitor *j, uint64_t gone, int64_t since)
 static int
 watch_numbers(struct janitor *j, int64_t *delay_ms, struct err *e)
 {
-	struct store_newest	n = { .known = false };
-	struct vanishing_sample	s;
-	uint64_t		gone;
-	bool			may = true;
+	struct scoreboard_line	*l = j->a->line;
+	struct store_newest	 n = { .known = false };
+	struct vanishing_sample	 s;
+	uint64_t		 gone;
+	bool			 may = true;
 
 	*delay_ms = BACKLOG_INTERVAL_MS;
 	if ((store_is_inline(j->store) || j->a->conf->publish.types.n == 0) &&
@@ -238,13 +209,25 @@ watch_numbers(struct janitor *j, int64_t *delay_ms, struct err *e)
 		*delay_ms = REFUSED_MS;
 		return 0;
 	}
-	s = (struct vanishing_sample){ clock_ms(), n.next, n.row,
-	    count_handled(j->a->scoreboard) };
+	s = (struct vanishing_sample){ clock_ms(), n.next, n.row, 0 };
+	/* What the workers of this host had; it moves with each new one. */
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		s.handled += j->a->scoreboard->lines[i].delivered +
+		    j->a->scoreboard->lines[i].dead;
 	gone = vanishing_add(&j->vanishing, &s);
-	if (gone > 0 && j->a->line->vanished == 0 && store_may_vanish(j->store,
-	    &n, j->vanishing.from, &may, e) < 0)
+	if (gone > 0 && l->vanished == 0 && store_may_vanish(j->store, &n,
+	    j->vanishing.from, &may, e) < 0)
 		return -1;
-	tell_vanished(j, may ? gone : 0, j->vanishing.since);
+	if (!may)
+		gone = 0;
+	if (gone > 0 && l->vanished == 0) {
+		log_info("%s: %llu numbers were given, and no row has them: "
+		    "see PROBLEMS in outboxctl(1), rows_unseen",
+		    conf_outbox_table(j->a->conf), (unsigned long long)gone);
+		l->vanished_at = time(NULL) - (clock_ms() -
+		    j->vanishing.since) / 1000;
+	}
+	l->vanished = gone;
 	return 0;
 }
 
@@ -275,48 +258,37 @@ close_store(struct janitor *j)
 	scoreboard_state(j->a->line, SCOREBOARD_NO_DATABASE, clock_ms());
 }
 
-/*
- * What was learnt of the tables is wrong: learn it again at once, by a new
- * connection; once until the duty works.
- */
-static bool
-learns_again(struct janitor *j, struct duty *d, const struct err *e)
-{
-	if (!store_learnt_wrong(j->store) || d->relearnt)
-		return false;
-	log_info("%s: the tables have changed and are read again: %s", d->name,
-	    e->text);
-	d->relearnt = true;
-	d->at = clock_ms();
-	close_store(j);
-	return true;
-}
-
-static void
-duty_refused(struct duty *d, const struct err *e)
-{
-	d->at = clock_ms() + REFUSED_MS;
-	if (strcmp(e->text, d->refusal.text) == 0) {
-		log_debug("%s: %s", d->name, e->text);
-		return;
-	}
-	log_warn("%s: %s: tried again each minute", d->name, e->text);
-	d->refusal = *e;
-}
-
 static void
 duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
-	if (learns_again(j, d, e))
+	bool	wrong = store_learnt_wrong(j->store);
+
+	/*
+	 * What was learnt of the tables is wrong: learn it again at once, by a
+	 * new connection; once until the duty works.
+	 */
+	if (wrong && !d->relearnt) {
+		log_info("%s: the tables have changed and are read again: %s",
+		    d->name, e->text);
+		d->relearnt = true;
+		d->at = clock_ms();
+		close_store(j);
 		return;
+	}
 	note_error(j, e);
 	switch (store_fault(j->store)) {
 	case DB_FINE:
 	case DB_WRONG:
-		duty_refused(d, e);
+		d->at = clock_ms() + REFUSED_MS;
+		if (strcmp(e->text, d->refusal.text) == 0)
+			log_debug("%s: %s", d->name, e->text);
+		else
+			log_warn("%s: %s: tried again each minute", d->name,
+			    e->text);
+		d->refusal = *e;
 		show_state(j);
 		/* The next connection learns what has changed. */
-		if (store_learnt_wrong(j->store))
+		if (wrong)
 			close_store(j);
 		return;
 	case DB_BUSY:
@@ -331,16 +303,6 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 	}
 }
 
-/* Or does it only take samples? */
-static bool
-changes_rows(const struct janitor *j)
-{
-	const struct conf	*conf = j->a->conf;
-
-	return conf_wants_reconcile(conf) || conf_wants_retention(conf) ||
-	    scrub_is_wanted(&j->scrub);
-}
-
 /*
  * A wait for the settings row blocks all producers behind it: keep it short and
  * retry later.  The server's timeout ends the connection, and so the lock, of a
@@ -349,15 +311,18 @@ changes_rows(const struct janitor *j)
 static int
 prepare_session(struct janitor *j, struct err *e)
 {
-	unsigned	count = (unsigned)j->a->conf->outbox.partition_count;
+	const struct conf	*conf = j->a->conf;
+	unsigned		 count = (unsigned)conf->outbox.partition_count;
 
 	store_sql(j->store, "SET SESSION wait_timeout = ");
 	store_putf(j->store, "%d", SILENT_S);
 	if (store_exec(j->store, "session", NULL, e) < 0 ||
 	    store_hurry(j->store, true, e) < 0 || store_learn(j->store, e) < 0)
 		return -1;
-	return changes_rows(j) ?
-	    store_settings(j->store, &count, e) : 0;
+	/* Or does it only take samples? */
+	return conf_wants_reconcile(conf) || conf_wants_retention(conf) ||
+	    scrub_is_wanted(&j->scrub) ? store_settings(j->store, &count, e) :
+	    0;
 }
 
 static void
@@ -401,46 +366,28 @@ run_duty(struct janitor *j, struct duty *d)
 
 /*
  * Reconcile comes first, unless it is refused: the watermark must not pass
- * events whose rows are still missing.
- */
-static struct duty *
-next_change(struct janitor *j)
-{
-	struct duty	*next = &j->duties[RECONCILE];
-
-	if (next->at != NEVER && next->refusal.text[0] == '\0')
-		return next;
-	for (struct duty *d = next + 1; d < &j->duties[SAMPLE]; d++)
-		if (d->at < next->at)
-			next = d;
-	return next;
-}
-
-static struct duty *
-next_sample(struct janitor *j)
-{
-	struct duty	*waiting = &j->duties[SAMPLE];
-	struct duty	*newest = &j->duties[NEWEST];
-
-	return waiting->at <= newest->at ? waiting : newest;
-}
-
-/*
- * A sample is taken when it is due, between two changes to rows.  *at is when
- * to run the duty.
+ * events whose rows are still missing.  A sample is taken when it is due,
+ * between two changes to rows.  *at is when to run the duty.
  */
 static struct duty *
 next_duty(struct janitor *j, int64_t *at)
 {
-	struct duty	*sample = next_sample(j), *d = next_change(j);
+	struct duty	*sample = &j->duties[SAMPLE];
+	struct duty	*first = &j->duties[RECONCILE], *next = first;
 
-	*at = later(d->at, j->rest_until);
+	if (first->at == NEVER || first->refusal.text[0] != '\0')
+		for (struct duty *d = first + 1; d < &j->duties[SAMPLE]; d++)
+			if (d->at < next->at)
+				next = d;
+	if (j->duties[NEWEST].at < sample->at)
+		sample = &j->duties[NEWEST];
+	*at = later(next->at, j->rest_until);
 	if (sample->at <= later(*at, clock_ms())) {
-		d = sample;
+		next = sample;
 		*at = sample->at;
 	}
 	*at = later(*at, j->reconnect.try_at);
-	return d;
+	return next;
 }
 
 static void

@@ -87,41 +87,6 @@ how_long(char text[32], int64_t days)
 	return text;
 }
 
-static void
-introduce(struct retention *r)
-{
-	char	rows[32], dead[32];
-
-	if (!r->introduced)
-		log_info("retention: delivered rows are kept %s, dead letters "
-		    "%s", how_long(rows, r->conf->retention.days),
-		    how_long(dead, r->conf->retention.dead_days));
-	r->introduced = true;
-	r->second = false;
-}
-
-static void
-stand_by(struct retention *r)
-{
-	if (!r->second)
-		log_info("retention: another janitor has the lock: waiting");
-	r->second = true;
-}
-
-/* The statement reads no table: whatever was wrong, it is the function. */
-static bool
-goes_without_lock(struct retention *r, const struct err *e)
-{
-	if (store_fault(r->store) != DB_WRONG || !store_is_open(r->store))
-		return false;
-	if (!r->told_no_lock)
-		log_warn("retention: goes on without a lock, which a proxy or "
-		    "the server refuses; janitors of several hosts may do the "
-		    "same work twice, which is safe: %s", e->text);
-	r->told_no_lock = true;
-	return true;
-}
-
 /*
  * The lock's name is made of database and table, so that instances that share a
  * server do not block each other.  It has at most 64 characters.
@@ -130,6 +95,7 @@ static int
 elect(struct retention *r, int64_t *delay_ms, struct err *e)
 {
 	struct store	*s = r->store;
+	char		 rows[32], dead[32];
 	uint64_t	 got;
 
 	store_sql(s, "SELECT GET_LOCK(CONCAT('outbox janitor ', LEFT(SHA2("
@@ -137,17 +103,32 @@ elect(struct retention *r, int64_t *delay_ms, struct err *e)
 	store_put_text(s, store_table_name(s, T_OUTBOX));
 	store_put(s, "), 256), 40)), 0)");
 	if (store_query_number(s, "retention", &got, e) < 0) {
-		if (!goes_without_lock(r, e))
+		/* It reads no table: what is wrong is the function. */
+		if (store_fault(s) != DB_WRONG || !store_is_open(s))
 			return -1;
+		if (!r->told_no_lock)
+			log_warn("retention: goes on without a lock, which a "
+			    "proxy or the server refuses; janitors of several "
+			    "hosts may do the same work twice, which is safe: "
+			    "%s", e->text);
+		r->told_no_lock = true;
 		got = 1;
 	}
-	if (got == 1) {
-		introduce(r);
-		r->phase = BEGIN;
-	} else {
-		stand_by(r);
+	if (got != 1) {
+		if (!r->second)
+			log_info("retention: another janitor has the lock: "
+			    "waiting");
+		r->second = true;
 		*delay_ms = ELECT_MS;
+		return 0;
 	}
+	if (!r->introduced)
+		log_info("retention: delivered rows are kept %s, dead letters "
+		    "%s", how_long(rows, r->conf->retention.days),
+		    how_long(dead, r->conf->retention.dead_days));
+	r->introduced = true;
+	r->second = false;
+	r->phase = BEGIN;
 	return 0;
 }
 
@@ -172,15 +153,6 @@ check_index(struct retention *r, struct err *e)
 	    store_column_name(s, "published_at"));
 }
 
-static void
-tell_of_checks(struct retention *r)
-{
-	if (r->limits.needed && !r->stuck)
-		log_info("retention: rows delivered after %.19sZ stay: a "
-		    "stream check may need them", r->limits.until);
-	r->stuck = r->limits.needed;
-}
-
 static int
 begin_pass(struct retention *r, struct err *e)
 {
@@ -198,7 +170,10 @@ begin_pass(struct retention *r, struct err *e)
 	if (r->conf->retention.days == 0)
 		return 0;
 	r->phase = SLICE;
-	tell_of_checks(r);
+	if (r->limits.needed && !r->stuck)
+		log_info("retention: rows delivered after %.19sZ stay: a "
+		    "stream check may need them", r->limits.until);
+	r->stuck = r->limits.needed;
 	if (check_index(r, e) < 0)
 		return -1;
 	/* Check the right first: without it the watermark must not rise. */
@@ -280,6 +255,10 @@ purge_dead_batch(struct retention *r, struct err *e)
 	struct prune_page	*p = &r->dead_page;
 	struct watermark	 h;
 
+	if (!store_has(r->store, T_DEAD) || clock_ms() < r->dead_at) {
+		r->phase = END;
+		return 0;
+	}
 	if (watermark_read(r->store, &h, e) < 0 ||
 	    prune_find_dead(r->store, h.known ? h.at : UINT64_MAX,
 	    r->conf->retention.dead_days == 0 ? NULL : r->limits.dead_until,
@@ -292,15 +271,6 @@ purge_dead_batch(struct retention *r, struct err *e)
 	if (purge_piece(r, p->list, p->n, &r->dead, e) < 0)
 		return -1;
 	return purge_piece(r, p->marks, p->nmarks, &r->marks, e);
-}
-
-static int
-step_dead(struct retention *r, struct err *e)
-{
-	if (store_has(r->store, T_DEAD) && clock_ms() >= r->dead_at)
-		return purge_dead_batch(r, e);
-	r->phase = END;
-	return 0;
 }
 
 /* Log a summary after the first pass that deleted rows, then hourly. */
@@ -364,7 +334,7 @@ step_of_pass(struct retention *r, int64_t *delay_ms, struct err *e)
 		*delay_ms = HISTORY_MS;
 		return 0;
 	case DEAD:
-		return step_dead(r, e);
+		return purge_dead_batch(r, e);
 	case END:
 		r->phase = BEGIN;
 		*delay_ms = PASS_MS;

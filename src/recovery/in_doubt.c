@@ -30,15 +30,6 @@ in_doubt_free(struct in_doubt *d)
 }
 
 static bool
-is_on(const struct in_doubt *d)
-{
-	return relay_stream(d->relay) != NULL &&
-	    d->conf->nats.recover != RECOVER_OFF &&
-	    d->conf->nats.stream[0] != '\0' &&
-	    store_can_resolve_in_doubt(d->store);
-}
-
-static bool
 go_on(void *arg)
 {
 	struct in_doubt	*d = arg;
@@ -67,14 +58,6 @@ is_old(const struct in_doubt *d, const struct msg *m, int64_t dedup_window_ms)
 	    goes_to_stream(d, m);
 }
 
-static void
-defer_in_doubt(struct msg *m, int64_t delay_ms)
-{
-	msg_fail(m, OUT_DEFER, "may be stored already: the stream is searched "
-	    "for it");
-	m->delay_ms = delay_ms;
-}
-
 /* Whether it is stored cannot be told now, or ever: the operator sees why. */
 static void
 defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
@@ -86,41 +69,6 @@ defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
 	msg_fail(m, OUT_DEFER, text.text);
 	m->delay_ms = delay_ms;
 	m->unsolved = true;
-}
-
-/* What a server forbids it does not answer: it complains. */
-static void
-take_refusal(const struct in_doubt *d, struct err *why)
-{
-	const struct pub	*p = relay_stream(d->relay);
-	struct err		 e;
-
-	if (!pub_is_open(p))
-		return;
-	if (p->ops->complaint(p->arg, PUB_FORBIDDEN, &e) != CLASS_NONE)
-		err_set(why, "%.200s: the user in the section nats lacks this "
-		    "right", e.text);
-	p->ops->complaint(p->arg, PUB_NOBODY, &e);	/* it says no more */
-}
-
-/*
- * The stream cannot be checked, now or at all.  For a while it is no more than
- * a short trouble of the broker.
- */
-static void
-defer_old(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
-    const struct err *why)
-{
-	int64_t	now = clock_ms();
-
-	/* What failed long before, and was not asked since, is over. */
-	if (d->failed_since == 0 || now - d->failed_at > OVER_MS)
-		d->failed_since = now;
-	d->failed_at = now;
-	for (size_t i = 0; i < b->n; i++)
-		if (is_old(d, &b->msgs[i], dedup_window_ms))
-			defer_unsolved(&b->msgs[i], now - d->failed_since <
-			    UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS, why->text);
 }
 
 /* Messages of the batch that are in doubt and not searched for yet. */
@@ -291,7 +239,9 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 			continue;
 		case FOUND_LATER:
 		case FOUND_NOT_SOUGHT:
-			defer_in_doubt(m, AGAIN_MS);
+			msg_fail(m, OUT_DEFER, "may be stored already: the "
+			    "stream is searched for it");
+			m->delay_ms = AGAIN_MS;
 			continue;
 		}
 		search_drop(&d->search, m->sequence);
@@ -336,24 +286,44 @@ search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
 static int
 look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
 {
-	struct stream_state	st = { .answer = STREAM_UNKNOWN };
-	struct err		why;
+	const struct pub	*p = relay_stream(d->relay);
+	struct stream_state	 st = { .answer = STREAM_UNKNOWN };
+	struct err		 why, right;
+	enum asked		 asked = search_stream(d, b, &st, &why);
+	int64_t			 now = clock_ms(), window;
 
-	switch (search_stream(d, b, &st, &why)) {
-	case NO_DATABASE:
+	if (asked == NO_DATABASE) {
 		*e = why;
 		return -1;
-	case NOT_ANSWERED:
-		search_failed_in(&d->search);
-		take_refusal(d, &why);
-		defer_old(d, b, st.answer == STREAM_THERE ?
-		    st.dedup_window_ms : 0, &why);
-		return 0;
-	case ANSWERED:
-		break;
 	}
-	d->failed_since = 0;
-	return take_results(d, b, st.dedup_window_ms, found, e);
+	if (asked == ANSWERED) {
+		d->failed_since = 0;
+		return take_results(d, b, st.dedup_window_ms, found, e);
+	}
+	search_failed_in(&d->search);
+	/* What a server forbids it does not answer: it complains. */
+	if (pub_is_open(p)) {
+		if (p->ops->complaint(p->arg, PUB_FORBIDDEN, &right) !=
+		    CLASS_NONE)
+			err_set(&why, "%.200s: the user in the section nats "
+			    "lacks this right", right.text);
+		/* It says no more. */
+		p->ops->complaint(p->arg, PUB_NOBODY, &right);
+	}
+	/*
+	 * The stream cannot be checked, now or at all.  For a while it is no
+	 * more than a short trouble of the broker.  What failed long before,
+	 * and was not asked since, is over.
+	 */
+	if (d->failed_since == 0 || now - d->failed_at > OVER_MS)
+		d->failed_since = now;
+	d->failed_at = now;
+	window = st.answer == STREAM_THERE ? st.dedup_window_ms : 0;
+	for (size_t i = 0; i < b->n; i++)
+		if (is_old(d, &b->msgs[i], window))
+			defer_unsolved(&b->msgs[i], now - d->failed_since <
+			    UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS, why.text);
+	return 0;
 }
 
 /*
@@ -391,7 +361,10 @@ in_doubt_resolve(struct in_doubt *d, struct batch *b, unsigned *found,
 	for (size_t i = 0; i < b->n; i++)
 		any = any || (b->msgs[i].in_doubt_ms >= 0 &&
 		    !b->msgs[i].held && goes_to_stream(d, &b->msgs[i]));
-	if (!any || !is_on(d))
+	if (!any || relay_stream(d->relay) == NULL ||
+	    d->conf->nats.recover == RECOVER_OFF ||
+	    d->conf->nats.stream[0] == '\0' ||
+	    !store_can_resolve_in_doubt(d->store))
 		return 0;
 	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);
 }

@@ -110,15 +110,6 @@ is_assessed(const struct scrub *s, const struct scrub_row *scrub,
 	    strcmp(row->leader, st->leader) == 0;
 }
 
-static size_t
-slice_size(const struct scrub *s, const struct scrub_row *scrub)
-{
-	int64_t	n = s->conf->nats.scrub * SLICE_S;
-
-	return scrub->purpose[0] != '\0' || n > SLICE_MAX ? SLICE_MAX :
-	    (size_t)n;
-}
-
 /* Log what was found, seldom in a long round. */
 static void
 tell(struct scrub *s, bool at_last)
@@ -160,19 +151,6 @@ note_found(struct scrub *s, const struct stream_audit_rows *w)
 	tell(s, false);
 }
 
-static int
-end_round(struct scrub *s, const struct scrub_row *scrub, int64_t *delay_ms,
-    struct err *e)
-{
-	int64_t	rest = ROUND_MS - scrub->began_ms;
-
-	tell(s, true);
-	if (scrub->purpose[0] == '\0')
-		s->next_at = later(s->next_at, clock_ms() + rest);
-	*delay_ms = 0;
-	return store_scrub_end(s->store, s->conf->nats.stream, s->me, e);
-}
-
 /* Until there is something to do by routine, or may be for a suspicion. */
 static void
 rest(struct scrub *s, int64_t *delay_ms)
@@ -195,6 +173,7 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 		.holes_lost = strcmp(scrub->purpose, STORE_LOST) == 0,
 		.steady = scrub->steady, .gaps = row->gaps };
 	struct store_period	 p = { .until = scrub->until };
+	int64_t			 most = s->conf->nats.scrub * SLICE_S;
 	struct err		 why;
 	size_t			 n = 0;
 
@@ -202,8 +181,9 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 	/* The servers' memory of ids is made of what they have at a start. */
 	w.new_ids = !w.holes_lost;
 	strlcpy(p.from, scrub->at, sizeof(p.from));
-	switch (stream_audit_slice(&s->audit, &w, &p,
-	    slice_size(s, scrub), &n, &why)) {
+	if (scrub->purpose[0] != '\0' || most > SLICE_MAX)
+		most = SLICE_MAX;
+	switch (stream_audit_slice(&s->audit, &w, &p, (size_t)most, &n, &why)) {
 	case AUDIT_NO_DB:
 		*e = why;
 		return -1;
@@ -236,8 +216,15 @@ go_on(struct scrub *s, const struct scrub_row *scrub, int64_t *delay_ms,
 	struct stream_identity	id;
 	bool			opened;
 
-	if (strcmp(scrub->at, scrub->until) >= 0)
-		return end_round(s, scrub, delay_ms, e);
+	if (strcmp(scrub->at, scrub->until) >= 0) {
+		tell(s, true);
+		if (scrub->purpose[0] == '\0')
+			s->next_at = later(s->next_at, clock_ms() + ROUND_MS -
+			    scrub->began_ms);
+		*delay_ms = 0;
+		return store_scrub_end(s->store, s->conf->nats.stream, s->me,
+		    e);
+	}
 	if (open_broker(s, &opened, delay_ms, e) < 0)
 		return -1;
 	if (!opened)
@@ -254,24 +241,6 @@ go_on(struct scrub *s, const struct scrub_row *scrub, int64_t *delay_ms,
 		return read_slice(s, scrub, &row, delay_ms, e);
 	*delay_ms = POLL_MS / 5;
 	return 0;
-}
-
-/*
- * A suspicion goes before a round of routine; a look is asked for as often as
- * somebody removes a message, so it has to wait for its turn.
- */
-static bool
-is_suspect(const struct scrub_row *scrub)
-{
-	return scrub->suspicion[0] != '\0' && scrub->purpose[0] == '\0' &&
-	    (scrub->may_look || strcmp(scrub->suspicion, STORE_LOOK) != 0);
-}
-
-static bool
-may_go_on(const struct scrub *s, const struct scrub_row *scrub)
-{
-	return scrub->purpose[0] != '\0' || (s->conf->nats.scrub > 0 &&
-	    clock_ms() >= s->next_at);
 }
 
 int
@@ -293,8 +262,14 @@ scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 	}
 	if (store_scrub(s->store, stream, &scrub, e) < 0)
 		return -1;
-	suspect = is_suspect(&scrub);
-	if (!suspect && !may_go_on(s, &scrub)) {
+	/*
+	 * A suspicion goes before a round of routine; a look is asked for as
+	 * often as somebody removes a message, so it waits for its turn.
+	 */
+	suspect = scrub.suspicion[0] != '\0' && scrub.purpose[0] == '\0' &&
+	    (scrub.may_look || strcmp(scrub.suspicion, STORE_LOOK) != 0);
+	if (!suspect && scrub.purpose[0] == '\0' &&
+	    (s->conf->nats.scrub == 0 || clock_ms() < s->next_at)) {
 		rest(s, delay_ms);
 		return 0;
 	}

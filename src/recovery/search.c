@@ -169,28 +169,6 @@ last_wanted(const struct search *s)
 	return last;
 }
 
-static void
-note_stored(struct search *s, const struct stored_message *p)
-{
-	struct sought	*x = p->what != STORED_OURS ? NULL :
-			    find_sought(s, p->id.sequence);
-
-	if (x == NULL || is_found(x) || !message_id_is(&x->id, &p->id))
-		return;
-	x->ack = p->sequence;
-	x->found = *p;
-}
-
-/* Messages may be large: a slice must not take all of the time. */
-static void
-fit_slice(struct search *s, int64_t took)
-{
-	if (took < SLICE_MS && s->slice < SLICE_MAX)
-		s->slice *= 2;
-	else if (took > 2 * SLICE_MS && s->slice > SLICE_MIN)
-		s->slice /= 2;
-}
-
 static int
 read_slice(struct search *s, const struct pub *p, const char *prefix,
     uint64_t last, const struct pub_go_on *go_on, struct err *e)
@@ -198,20 +176,33 @@ read_slice(struct search *s, const struct pub *p, const char *prefix,
 	size_t			 n = last - s->next < s->slice ?
 				    (size_t)(last - s->next) + 1 : s->slice;
 	struct stored_message	*stored = xcalloc(n, sizeof(*stored));
-	int64_t			 start = clock_ms();
+	struct sought		*x;
+	int64_t			 start = clock_ms(), took;
 	int			 rc;
 
 	for (size_t i = 0; i < n; i++)
 		stored[i].sequence = s->next + i;
 	rc = p->ops->get_stored(p->arg, prefix, stored, n, go_on, e);
-	for (size_t i = 0; rc == 0 && i < n; i++)
+	for (size_t i = 0; rc == 0 && i < n; i++) {
 		if (stored[i].what == STORED_UNKNOWN)
 			rc = err_set(e, "not all messages were read");
-		else
-			note_stored(s, &stored[i]);
+		if (stored[i].what != STORED_OURS)
+			continue;
+		x = find_sought(s, stored[i].id.sequence);
+		if (x == NULL || is_found(x) ||
+		    !message_id_is(&x->id, &stored[i].id))
+			continue;
+		x->ack = stored[i].sequence;
+		x->found = stored[i];
+	}
 	if (rc == 0)
 		s->next += n;
-	fit_slice(s, clock_ms() - start);
+	/* Messages may be large: a slice must not take all of the time. */
+	took = clock_ms() - start;
+	if (took < SLICE_MS && s->slice < SLICE_MAX)
+		s->slice *= 2;
+	else if (took > 2 * SLICE_MS && s->slice > SLICE_MIN)
+		s->slice /= 2;
 	free(stored);
 	return rc;
 }
@@ -223,27 +214,12 @@ first_of(const struct stream_state *st)
 	return st->messages == 0 ? st->last + 1 : st->first;
 }
 
-/*
- * What is below the first message now may have been removed before it was read,
- * but for what was read in the turns before.  A stream that removes messages as
- * they are read would never have an answer: there that is left out.
- */
-static void
-note_removed(struct search *s, const struct stream_state *now)
-{
-	uint64_t	first = first_of(now);
-
-	if (first <= s->sure || now->forgets)
-		return;
-	s->removed = (first < s->next ? first : s->next) - 1;
-	s->removed_at = now->messages == 0 ? now->last_at : now->first_at;
-}
-
 /* Is the stream still the one that was read?  Else nothing counts. */
 static int
 end_turn(struct search *s, const struct pub *p, struct err *e)
 {
 	struct stream_state	now;
+	uint64_t		first;
 
 	if (!p->ops->state(p->arg, &now, e))
 		return -1;
@@ -253,7 +229,17 @@ end_turn(struct search *s, const struct pub *p, struct err *e)
 		search_clear(s);
 		return 0;
 	}
-	note_removed(s, &now);
+	/*
+	 * What is below the first message now may have been removed before it
+	 * was read, but for what was read in the turns before.  A stream that
+	 * removes messages as they are read would never have an answer: there
+	 * that is left out.
+	 */
+	first = first_of(&now);
+	if (first > s->sure && !now.forgets) {
+		s->removed = (first < s->next ? first : s->next) - 1;
+		s->removed_at = now.messages == 0 ? now.last_at : now.first_at;
+	}
 	s->sure = s->next;
 	return 0;
 }

@@ -94,14 +94,6 @@ raise_alarm(struct stream_audit *r, const char *text)
 	log_error("%s", r->alarm.text);
 }
 
-/* A silent broker must not take the time of other destinations. */
-static int64_t
-again_in(const struct stream_audit *r)
-{
-	return !r->relay->routes.several ? AGAIN_MS :
-	    sooner(AGAIN_MS * (int64_t)r->failures, SILENT_MS);
-}
-
 /* The stream cannot be audited, now or at all. */
 static int
 audit_failed(struct stream_audit *r, const struct err *why)
@@ -110,7 +102,9 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	const char		*stream = r->conf->nats.stream;
 
 	r->failures++;
-	r->at = clock_ms() + again_in(r);
+	/* A silent broker must not take the time of other destinations. */
+	r->at = clock_ms() + (!r->relay->routes.several ? AGAIN_MS :
+	    sooner(AGAIN_MS * (int64_t)r->failures, SILENT_MS));
 	r->ready = r->ready && !r->gone;
 	if (r->gone || !pub_is_open(p) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
@@ -193,13 +187,6 @@ tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
 		    (unsigned long long)(w->there + w->removed));
 }
 
-/* Was all that was expected removed? */
-static bool
-is_emptied(const struct stream_audit_rows *w)
-{
-	return w->removed > 0 && w->empty && !w->expires;
-}
-
 static struct stream_identity
 identity(const struct stream_audit *r, const struct stream_state *st)
 {
@@ -259,14 +246,6 @@ find_some(struct stream_audit *r, const struct stream_row *row, bool latest,
 	return known ? AUDIT_DONE : AUDIT_BROKEN;
 }
 
-/* True if the missed message is not among the lost ones of this audit. */
-static bool
-misses_an_older(const struct stream_audit *r, const struct stream_audit_rows *w)
-{
-	return r->missed != 0 && (w->lost == 0 || r->missed < w->low ||
-	    r->missed > w->high);
-}
-
 /*
  * All rows of the audit are lost, or the missed one was not among them: the
  * stream may have lost more than a crash explains.  Lost rows are not delivered
@@ -276,7 +255,9 @@ static enum audited
 audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
     const struct stream_row *row, struct err *e)
 {
-	bool			older = misses_an_older(r, w);
+	/* Is the missed message not among the lost ones of this audit? */
+	bool			older = r->missed != 0 && (w->lost == 0 ||
+				    r->missed < w->low || r->missed > w->high);
 	struct finding		f = { .lost = w->dry || older };
 	struct store_period	all = { .until = row->since };
 	enum audited		audited = AUDIT_DONE;
@@ -313,7 +294,8 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	tell_audited(r, &w);
 	if (w.dry)
 		loss = (struct store_loss){ w.lost, w.low, w.high, NULL };
-	if (is_emptied(&w)) {
+	/* Was all that was expected removed? */
+	if (w.removed > 0 && w.empty && !w.expires) {
 		raise_alarm(r, emptied);
 		loss.alarm = emptied;
 	}
@@ -327,45 +309,24 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
  * has newer messages and lacks older ones.
  */
 static enum audited
-is_recreated(struct stream_audit *r, const struct stream_row *row, bool *anew,
-    struct err *e)
+compare_created(struct stream_audit *r, struct stream_row *row,
+    const struct stream_state *st, bool *anew, struct err *e)
 {
 	struct finding	f = { 0 };
-	enum audited	audited = find_some(r, row, false, &f, e);
+	enum audited	audited;
 
+	if (row->fresh || row->created[0] == '\0' ||
+	    strcmp(row->created, st->created) == 0)
+		return AUDIT_DONE;
+	/* A restored backup may be older than the last audit. */
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+	audited = find_some(r, row, false, &f, e);
 	if (audited == AUDIT_DONE)
 		audited = find_some(r, row, true, &f, e);
 	*anew = audited == AUDIT_DONE && (f.lost || f.hole) && !f.back;
 	if (*anew)
 		raise_alarm(r, recreated);
 	return audited;
-}
-
-static enum audited
-compare_created(struct stream_audit *r, struct stream_row *row,
-    const struct stream_state *st, bool *anew, struct err *e)
-{
-	if (row->fresh || row->created[0] == '\0' ||
-	    strcmp(row->created, st->created) == 0)
-		return AUDIT_DONE;
-	/* A restored backup may be older than the last audit. */
-	strlcpy(row->since, row->known_since, sizeof(row->since));
-	return is_recreated(r, row, anew, e);
-}
-
-/*
- * If a restarted server has a higher first sequence, and no limit explains it,
- * its store has lost messages, whatever their age.
- */
-static void
-watch_beginning(struct stream_audit *r, struct stream_row *row,
-    const struct stream_state *st)
-{
-	if (row->first == 0 || st->first <= row->first || st->limited ||
-	    st->messages == 0)
-		return;
-	r->first_known = row->first;
-	strlcpy(row->since, row->known_since, sizeof(row->since));
 }
 
 static int
@@ -382,7 +343,15 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 		r->at = clock_ms();
 		return store_check_drop(r->store, r->conf->nats.stream, e);
 	}
-	watch_beginning(r, row, st);
+	/*
+	 * If a restarted server has a higher first sequence, and no limit
+	 * explains it, its store has lost messages, whatever their age.
+	 */
+	if (row->first != 0 && st->first > row->first && !st->limited &&
+	    st->messages > 0) {
+		r->first_known = row->first;
+		strlcpy(row->since, row->known_since, sizeof(row->since));
+	}
 	audited = compare_created(r, row, st, &anew, &why);
 	if (audited != AUDIT_DONE)
 		return give_up(r, audited, &why, e);
@@ -496,20 +465,6 @@ find_top(struct stream_audit *r, const struct stream_row *row, bool first,
 	return 0;
 }
 
-/* The first message of an empty stream is the next one. */
-static int
-note_short(struct stream_audit *r, const struct stream_row *row,
-    const struct stream_state *now, struct err *e)
-{
-	struct stream_identity	id = identity(r, now);
-
-	id.suspicion = stream_audit_suspicion(row, now);
-	stream_audit_tell_suspicion(r, row, now);
-	return store_check_short(r->store, &id,
-	    now->first == 0 ? now->last + 1 : now->first,
-	    r->again_at != 0 ? 0 : now->last, e);
-}
-
 /* now: the stream's state before any other request. */
 static int
 short_audit(struct stream_audit *r, const struct stream_row *row,
@@ -518,6 +473,7 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	struct stream_state	st;
 	struct acked		top;
 	struct acked_list	only = { &top, 1 };
+	struct stream_identity	id;
 	struct err		why;
 	struct finding		f = { 0 };
 	bool			lost;
@@ -543,8 +499,16 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	}
 	if (first && check_beginning(r, row, now, e) < 0)
 		return -1;
-	if (first && note_short(r, row, now, e) < 0)
-		return -1;
+	if (first) {
+		id = identity(r, now);
+		id.suspicion = stream_audit_suspicion(row, now);
+		stream_audit_tell_suspicion(r, row, now);
+		/* The first message of an empty stream is the next one. */
+		if (store_check_short(r->store, &id, now->first == 0 ?
+		    now->last + 1 : now->first, r->again_at != 0 ? 0 :
+		    now->last, e) < 0)
+			return -1;
+	}
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
 	audit_works(r);

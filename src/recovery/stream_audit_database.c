@@ -38,21 +38,6 @@ learn_database(struct stream_audit *r, struct err *e)
 	return 0;
 }
 
-/* A comparison by another worker since we connected counts as ours. */
-static int
-is_compared(struct stream_audit *r, const struct stream_row *row, struct err *e)
-{
-	bool	known;
-
-	if (strcmp(row->tail_at, r->opened_at) <= 0)
-		return 0;
-	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
-	    &known, e) < 0)
-		return -1;
-	r->compare = !known;
-	return 0;
-}
-
 /*
  * Sets *less if the database knows less than before, because a dump was
  * loaded: it lacks the last comparison or, if the dump is newer than that, our
@@ -79,12 +64,17 @@ int
 stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row,
     struct err *e)
 {
-	bool	less;
+	bool	less, known;
 
 	if (r->reconnected && learn_database(r, e) < 0)
 		return -1;
-	if (r->compare && is_compared(r, row, e) < 0)
-		return -1;
+	/* A comparison by another worker since we connected counts as ours. */
+	if (r->compare && strcmp(row->tail_at, r->opened_at) > 0) {
+		if (store_server_is_known(r->store, r->conf->nats.stream,
+		    &r->server, &known, e) < 0)
+			return -1;
+		r->compare = !known;
+	}
 	if (knows_less(r, row, &less, e) < 0)
 		return -1;
 	if (r->again_at != 0 && clock_ms() >= r->again_at) {

@@ -17,6 +17,7 @@
 
 #define SLICE		1000	/* rows at a time */
 #define SPARE_S		60	/* between the clocks of broker and database */
+#define LIST_MAX	1000000	/* removed messages to ask for */
 
 bool
 stream_audit_state(struct stream_audit *r, struct stream_state *st,
@@ -105,35 +106,6 @@ get_some_stored(struct stream_audit *r, struct stored_message *stored,
 	return rc;
 }
 
-/* What is below the first is not asked for: it only rises. */
-static bool
-get_kept(struct stream_audit *r, struct stored_message *stored, size_t n,
-    bool *wanted, struct stream_state *st, struct err *e)
-{
-	if (!stream_audit_state(r, st, e))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		stored[i].what = STORED_EMPTY;
-		wanted[i] = stored[i].sequence >= st->first;
-	}
-	return get_some_stored(r, stored, wanted, n, e) == 0;
-}
-
-/*
- * Some servers answer for one sequence that it is empty, when they find at that
- * moment that a block of their store is damaged, though it is elsewhere.
- */
-static bool
-look_again_at_holes(struct stream_audit *r, struct stored_message *stored,
-    size_t n, bool *wanted, const struct stream_state *st, struct err *e)
-{
-	for (size_t i = 0; i < n; i++)
-		wanted[i] = stored[i].what == STORED_EMPTY &&
-		    stored[i].sequence >= st->first &&
-		    stored[i].sequence <= st->last && stored[i].sequence > 0;
-	return get_some_stored(r, stored, wanted, n, e) == 0;
-}
-
 /*
  * Look up the messages of these rows; the caller frees the result.  The state
  * is read afterwards: a message that a limit removed meanwhile is below its
@@ -147,27 +119,30 @@ read_stored_messages(struct stream_audit *r, const struct acked_list *l,
 	bool			*wanted = xcalloc(l->n + 1, sizeof(*wanted));
 	bool			 done;
 
-	for (size_t i = 0; i < l->n; i++)
+	done = stream_audit_state(r, st, e);
+	/* What is below the first is not asked for: it only rises. */
+	for (size_t i = 0; done && i < l->n; i++) {
 		stored[i].sequence = l->rows[i].ack;
-	done = get_kept(r, stored, l->n, wanted, st, e) &&
-	    look_again_at_holes(r, stored, l->n, wanted, st, e) &&
+		stored[i].what = STORED_EMPTY;
+		wanted[i] = stored[i].sequence >= st->first;
+	}
+	done = done && get_some_stored(r, stored, wanted, l->n, e) == 0;
+	/*
+	 * Some servers answer for one sequence that it is empty, when they find
+	 * at that moment that a block of their store is damaged, though it is
+	 * elsewhere: look again.
+	 */
+	for (size_t i = 0; done && i < l->n; i++)
+		wanted[i] = stored[i].what == STORED_EMPTY &&
+		    stored[i].sequence >= st->first &&
+		    stored[i].sequence <= st->last && stored[i].sequence > 0;
+	done = done && get_some_stored(r, stored, wanted, l->n, e) == 0 &&
 	    stream_audit_state(r, st, e);
 	free(wanted);
 	if (done)
 		return stored;
 	free(stored);
 	return NULL;
-}
-
-static void
-note_fate(struct finding *f, enum fate fate)
-{
-	bool	absent = fate == FATE_LOST || fate == FATE_HOLE;
-
-	f->there = f->there || fate == FATE_THERE;
-	f->lost = f->lost || fate == FATE_LOST;
-	f->hole = f->hole || fate == FATE_HOLE;
-	f->back = f->back || (absent && f->there);
 }
 
 bool
@@ -178,8 +153,16 @@ stream_audit_find(struct stream_audit *r, const struct acked_list *l,
 
 	if (stored == NULL)
 		return false;
-	for (size_t i = 0; i < l->n; i++)
-		note_fate(f, stream_audit_judge(st, &l->rows[i], &stored[i]));
+	for (size_t i = 0; i < l->n; i++) {
+		enum fate fate = stream_audit_judge(st, &l->rows[i],
+		    &stored[i]);
+
+		f->there = f->there || fate == FATE_THERE;
+		f->lost = f->lost || fate == FATE_LOST;
+		f->hole = f->hole || fate == FATE_HOLE;
+		f->back = f->back || (f->there && (fate == FATE_LOST ||
+		    fate == FATE_HOLE));
+	}
 	free(stored);
 	return true;
 }
@@ -218,16 +201,6 @@ struct holes {
 	struct sequence_set	 found, healed;	/* of this slice */
 };
 
-static void
-holes_free(struct holes *h)
-{
-	sequence_set_free(&h->told);
-	sequence_set_free(&h->accepted);
-	sequence_set_free(&h->found);
-	sequence_set_free(&h->healed);
-	stream_removed_free(&h->removed);
-}
-
 static enum audited
 know_holes(struct stream_audit *r, struct holes *h, struct err *e)
 {
@@ -238,59 +211,42 @@ know_holes(struct stream_audit *r, struct holes *h, struct err *e)
 	return AUDIT_DONE;
 }
 
+
+
 /*
- * Nobody has removed what the broker cannot read and counts as present, or what
- * it calls lost; some leave out the first of these.  Where it does not list all
- * gaps that it counts, its list proves nothing.
+ * Turn FATE_HOLE into what it is, unless an operator has to decide.  Nobody has
+ * removed what the broker cannot read and counts as present, or what it calls
+ * lost; some leave out the first of these.  Where it does not list all gaps
+ * that it counts, or would have too many to tell, its list proves nothing.
  */
-static bool
-is_damaged(const struct holes *h, uint64_t sequence)
-{
-	const struct stream_state	*st = &h->removed.state;
-
-	if (sequence_set_has(&h->removed.damaged, sequence) ||
-	    sequence_set_has(&h->removed.damaged, sequence + 1))
-		return true;
-	return st->gaps == st->deleted && sequence >= st->first &&
-	    sequence <= st->last &&
-	    sequence_set_count(&h->removed.deleted) == st->deleted &&
-	    !sequence_set_has(&h->removed.deleted, sequence);
-}
-
-#define LIST_MAX	1000000	/* removed messages to ask for */
-
-/* Sets *damaged; false where the broker would have too many to tell. */
-static enum audited
-ask_of_damage(struct stream_audit *r, struct holes *h,
-    const struct stream_state *st, uint64_t sequence, bool *damaged,
-    struct err *e)
-{
-	const struct pub	*p = relay_stream(r->relay);
-
-	*damaged = false;
-	if (st->deleted > LIST_MAX)
-		return AUDIT_DONE;
-	if (!h->asked && !p->ops->removed(p->arg, &h->removed, e))
-		return AUDIT_BROKEN;
-	h->asked = true;
-	*damaged = is_damaged(h, sequence);
-	return AUDIT_DONE;
-}
-
-/* Turn FATE_HOLE into what it is, unless an operator has to decide. */
 static enum audited
 judge_hole(struct stream_audit *r, const struct stream_audit_rows *w,
     struct holes *h, const struct stream_state *st, uint64_t sequence,
     enum fate *fate, struct err *e)
 {
-	enum audited	audited = AUDIT_DONE;
-	bool		damaged = w->holes_lost || st->keeps ||
-			    (w->steady && st->gaps == w->gaps);
+	const struct pub		*p = relay_stream(r->relay);
+	struct stream_removed		*list = &h->removed;
+	const struct stream_state	*then = &list->state;
+	bool				 damaged = w->holes_lost || st->keeps ||
+					     (w->steady && st->gaps == w->gaps);
 
-	if (st->forgets || !damaged)
-		audited = ask_of_damage(r, h, st, sequence, &damaged, e);
-	*fate = damaged ? FATE_LOST : st->forgets ? FATE_REMOVED : FATE_HOLE;
-	return audited;
+	if (st->forgets)
+		damaged = false;
+	*fate = st->forgets ? FATE_REMOVED : FATE_HOLE;
+	if (!damaged && st->deleted <= LIST_MAX) {
+		if (!h->asked && !p->ops->removed(p->arg, list, e))
+			return AUDIT_BROKEN;
+		h->asked = true;
+		damaged = sequence_set_has(&list->damaged, sequence) ||
+		    sequence_set_has(&list->damaged, sequence + 1) ||
+		    (then->gaps == then->deleted && sequence >= then->first &&
+		    sequence <= then->last &&
+		    sequence_set_count(&list->deleted) == then->deleted &&
+		    !sequence_set_has(&list->deleted, sequence));
+	}
+	if (damaged)
+		*fate = FATE_LOST;
+	return AUDIT_DONE;
 }
 
 static enum audited
@@ -361,17 +317,6 @@ pick_lost(struct stream_audit *r, struct stream_audit_rows *w, struct holes *h,
 	return audited;
 }
 
-/* A row that is only reported is told like a hole if nobody else tells it. */
-static void
-tell_of_lost(struct stream_audit_rows *w, struct holes *h,
-    const struct acked_list *l)
-{
-	for (size_t i = 0; w->tell && i < l->n; i++)
-		note_hole(w, h, l->rows[i].ack);
-	if (w->tell)
-		w->lost -= l->n;
-}
-
 static int
 reset_lost(struct stream_audit *r, struct stream_audit_rows *w,
     const struct acked_list *l, struct err *e)
@@ -390,29 +335,6 @@ reset_lost(struct stream_audit *r, struct stream_audit_rows *w,
 	return 0;
 }
 
-/* True if the stream was deleted and created again meanwhile. */
-static bool
-is_another(const struct stream_audit_rows *w, const struct stream_state *st,
-    struct err *e)
-{
-	bool	another = w->created != NULL &&
-		    strcmp(w->created, st->created) != 0;
-
-	if (another)
-		err_set(e, "the stream was created again meanwhile");
-	return another;
-}
-
-static int
-save_holes(struct stream_audit *r, const struct holes *h,
-    const struct stream_state *st, struct err *e)
-{
-	if (h->found.n == 0 && h->healed.n == 0)
-		return 0;
-	return store_holes_change(r->store, r->conf->nats.stream, &h->found,
-	    &h->healed, st->first, e);
-}
-
 /* What became of the rows of a slice, and what follows from it. */
 static enum audited
 judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
@@ -427,11 +349,22 @@ judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
 	if (audited == AUDIT_DONE)
 		audited = pick_lost(r, w, &h, st, l, stored, e);
 	if (audited == AUDIT_DONE) {
-		tell_of_lost(w, &h, l);
-		if (save_holes(r, &h, st, e) < 0 || reset_lost(r, w, l, e) < 0)
+		/* What is only reported is told like a hole, if by nobody. */
+		for (size_t i = 0; w->tell && i < l->n; i++)
+			note_hole(w, &h, l->rows[i].ack);
+		if (w->tell)
+			w->lost -= l->n;
+		if (((h.found.n > 0 || h.healed.n > 0) &&
+		    store_holes_change(r->store, r->conf->nats.stream,
+		    &h.found, &h.healed, st->first, e) < 0) ||
+		    reset_lost(r, w, l, e) < 0)
 			audited = AUDIT_NO_DB;
 	}
-	holes_free(&h);
+	sequence_set_free(&h.told);
+	sequence_set_free(&h.accepted);
+	sequence_set_free(&h.found);
+	sequence_set_free(&h.healed);
+	stream_removed_free(&h.removed);
 	return audited;
 }
 
@@ -448,7 +381,10 @@ stream_audit_slice(struct stream_audit *r, struct stream_audit_rows *w,
 		return AUDIT_NO_DB;
 	*n = l.n;
 	stored = read_stored_messages(r, &l, &st, e);
-	if (stored != NULL && !is_another(w, &st, e))
+	if (stored != NULL && w->created != NULL &&
+	    strcmp(w->created, st.created) != 0)
+		err_set(e, "the stream was created again meanwhile");
+	else if (stored != NULL)
 		audited = judge_slice(r, w, &l, &st, stored, e);
 	free(stored);
 	free(l.rows);

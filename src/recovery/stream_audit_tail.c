@@ -26,47 +26,6 @@ struct slice {
 	size_t			 n, nours;
 };
 
-static void
-slice_new(struct slice *s, uint64_t first, uint64_t last)
-{
-	s->n = last - first < SLICE ? (size_t)(last - first) + 1 : SLICE;
-	s->nours = 0;
-	s->stored = xcalloc(s->n, sizeof(*s->stored));
-	s->ours = xcalloc(s->n, sizeof(*s->ours));
-	s->matches = xcalloc(s->n, sizeof(*s->matches));
-	for (size_t i = 0; i < s->n; i++)
-		s->stored[i].sequence = first + i;
-}
-
-static void
-slice_free(struct slice *s)
-{
-	free(s->stored);
-	free(s->ours);
-	free(s->matches);
-}
-
-static void
-list_ours(struct slice *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->stored[i].what == STORED_OURS)
-			s->ours[s->nours++] = (struct acked){
-			    s->stored[i].id, s->stored[i].sequence };
-}
-
-static void
-note_phantoms(struct tail *t, const struct slice *s)
-{
-	for (size_t i = 0; i < s->nours; i++) {
-		if (s->matches[i] != MATCH_PHANTOM)
-			continue;
-		if (t->phantoms++ == 0)
-			t->phantom_first = s->ours[i].ack;
-		t->phantom_last = s->ours[i].ack;
-	}
-}
-
 static int
 acked_cmp(const void *a, const void *b)
 {
@@ -107,10 +66,19 @@ audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
 {
 	if (stream_audit_get_stored(r, s->stored, s->n, e) < 0)
 		return AUDIT_BROKEN;
-	list_ours(s);
+	for (size_t i = 0; i < s->n; i++)
+		if (s->stored[i].what == STORED_OURS)
+			s->ours[s->nours++] = (struct acked){
+			    s->stored[i].id, s->stored[i].sequence };
 	if (store_match(r->store, s->ours, s->nours, s->matches, e) < 0)
 		return AUDIT_NO_DB;
-	note_phantoms(t, s);
+	for (size_t i = 0; i < s->nours; i++) {
+		if (s->matches[i] != MATCH_PHANTOM)
+			continue;
+		if (t->phantoms++ == 0)
+			t->phantom_first = s->ours[i].ack;
+		t->phantom_last = s->ours[i].ack;
+	}
 	return settle_found(r, s, found, e) < 0 ? AUDIT_NO_DB : AUDIT_DONE;
 }
 
@@ -136,27 +104,6 @@ tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
 		    (unsigned long long)t->phantom_last);
 }
 
-/* Without a tail, or in another stream, there is nothing to compare. */
-static uint64_t
-first_of_tail(const struct stream_row *row, const struct stream_state *st)
-{
-	if (!row->has_tail || row->fresh ||
-	    strcmp(row->created, st->created) != 0)
-		return st->last + 1;
-	return row->tail + 1 < st->first ? st->first : row->tail + 1;
-}
-
-static void
-add_up(struct tail *sum, const struct tail *t)
-{
-	if (t->phantoms == 0)
-		return;
-	if (sum->phantoms == 0)
-		sum->phantom_first = t->phantom_first;
-	sum->phantoms += t->phantoms;
-	sum->phantom_last = t->phantom_last;
-}
-
 /*
  * Compare from next to last, and save the progress after each slice: a long
  * tail is not read twice if the broker fails in between.
@@ -168,19 +115,29 @@ audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
 	enum audited	audited = AUDIT_DONE;
 
 	while (audited == AUDIT_DONE && next <= last) {
-		struct slice	s;
+		struct slice	s = { .n = last - next < SLICE ?
+				    (size_t)(last - next) + 1 : SLICE };
 		struct tail	t = { 0 };
 
-		slice_new(&s, next, last);
-		next += s.n;
+		s.stored = xcalloc(s.n, sizeof(*s.stored));
+		s.ours = xcalloc(s.n, sizeof(*s.ours));
+		s.matches = xcalloc(s.n, sizeof(*s.matches));
+		for (size_t i = 0; i < s.n; i++)
+			s.stored[i].sequence = next++;
 		audited = audit_tail_slice(r, &s, &t, found, e);
-		slice_free(&s);
+		free(s.stored);
+		free(s.ours);
+		free(s.matches);
 		t.last = next - 1;
 		if (audited == AUDIT_DONE && store_tail_save(r->store,
 		    r->conf->nats.stream, NULL, &t, e) < 0)
 			audited = AUDIT_NO_DB;
-		if (audited == AUDIT_DONE)
-			add_up(sum, &t);
+		if (audited != AUDIT_DONE || t.phantoms == 0)
+			continue;
+		if (sum->phantoms == 0)
+			sum->phantom_first = t.phantom_first;
+		sum->phantoms += t.phantoms;
+		sum->phantom_last = t.phantom_last;
 	}
 	return audited;
 }
@@ -191,9 +148,15 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 {
 	const struct tail	done = { .last = st->last };
 	struct tail		sum = { 0 };
-	uint64_t		next = first_of_tail(row, st), found = 0;
+	uint64_t		next = row->tail + 1, found = 0;
 	enum audited		audited;
 
+	/* Without a tail, or in another stream, nothing is to compare. */
+	if (!row->has_tail || row->fresh ||
+	    strcmp(row->created, st->created) != 0)
+		next = st->last + 1;
+	else if (next < st->first)
+		next = st->first;
 	if (next + LONG < st->last)
 		log_info("stream %s: %llu messages are compared with the "
 		    "events before anything is published",
