@@ -73,15 +73,6 @@ next_highest(struct cursor *w, uint64_t *out, size_t max, size_t *n,
 	return read_page(w, out, max, n, e);
 }
 
-static void
-keep_partition(struct cursor *w, const char *label, size_t len)
-{
-	free(w->partition);
-	w->partition = label == NULL ? NULL :
-	    memcpy(xcalloc(len + 1, 1), label, len);
-	w->partition_len = len;
-}
-
 /* Keep the index position and the label of the last row; *found: it exists. */
 static int
 remember_position(struct cursor *w, const char *sql, char **position,
@@ -96,8 +87,11 @@ remember_position(struct cursor *w, const char *sql, char **position,
 	if ((*found = db_next(rows) && db_nullable(rows, 0) != NULL)) {
 		free(*position);
 		*position = xstrdup(db_text(rows, 0));
-		keep_partition(w, db_nullable(rows, 1), db_nullable(rows, 1) == NULL ?
-		    0 : db_length(rows, 1));
+		free(w->partition);
+		w->partition_len = db_length(rows, 1);
+		w->partition = db_nullable(rows, 1) == NULL ? NULL :
+		    memcpy(xcalloc(w->partition_len + 1, 1), db_text(rows, 1),
+		    w->partition_len);
 	}
 	db_rows_free(rows);
 	return 0;

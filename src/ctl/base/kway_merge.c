@@ -55,17 +55,6 @@ add_part_row(struct part *p, uint64_t sequence)
 	p->last = sequence;
 }
 
-/* If the index begins with labels, a jump over one would read all its rows. */
-static void
-put_known_labels(struct store *s)
-{
-	store_sql(s, "SELECT partition_key FROM {partitions} "
-	    "WHERE partition_key <> ''");
-	if (store_has(s, T_BLOCKED))
-		store_put(s, " UNION ALL SELECT "
-		    PARKED_LABEL("first_sequence") " FROM {blocked}");
-}
-
 /* Send the prepared SELECT of labels, and add a part for each. */
 static int
 add_parts(struct kway_merge *m, struct err *e)
@@ -79,20 +68,6 @@ add_parts(struct kway_merge *m, struct err *e)
 		    0 : db_length(rows, 0));
 	db_rows_free(rows);
 	return 0;
-}
-
-/* Those of its messages that have a time of their own. */
-static int
-add_scheduled_of(struct kway_merge *m, const char *partition, struct err *e)
-{
-	struct store	*s = m->c->store;
-
-	store_sql(s, "SELECT DISTINCT {partition_key} FROM {outbox} {index} "
-	    "WHERE {published_at} IS NULL AND {partition_key} > '!@' "
-	    "AND {partition_key} < '!A' AND ");
-	store_put_home_label(s, "{partition_key}");
-	filter_put_in_label(s, partition);
-	return add_parts(m, e);
 }
 
 /* The labels of one partition: its own, and those of its parked rows. */
@@ -110,8 +85,16 @@ add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
 	buf_free(&bytes);
 	if (!store_has(s, T_BLOCKED))
 		return 0;
-	if (store_can_schedule(s) && add_scheduled_of(m, partition, e) < 0)
-		return -1;
+	if (store_can_schedule(s)) {
+		/* Those of its messages that have a time of their own. */
+		store_sql(s, "SELECT DISTINCT {partition_key} FROM {outbox} "
+		    "{index} WHERE {published_at} IS NULL AND "
+		    "{partition_key} > '!@' AND {partition_key} < '!A' AND ");
+		store_put_home_label(s, "{partition_key}");
+		filter_put_in_label(s, partition);
+		if (add_parts(m, e) < 0)
+			return -1;
+	}
 	store_sql(s, "SELECT " PARKED_LABEL("first_sequence")
 	    " FROM {blocked} WHERE partition_key");
 	filter_put_in_label(s, partition);
@@ -119,46 +102,39 @@ add_parts_of(struct kway_merge *m, const char *partition, struct err *e)
 }
 
 /*
- * Take a row of a jump; before: number of parts when it began.  A row with a
- * new label starts a part and ends the one before.  If the column's collation
+ * Read the next few rows after the last label; *n is their number.  A row with
+ * a new label starts a part and ends the one before.  If the column's collation
  * is not binary, spellings of one label share a range: only the part of the
  * last spelling is read further, and gets the rows of all.
  */
-static void
-take_jump_row(struct kway_merge *m, size_t before, const char *label,
-    size_t len, uint64_t sequence)
-{
-	struct part	*p = &m->parts[m->nparts - 1];
-	bool		 first = m->nparts == before;
-
-	if (first || p->len != len || memcmp(p->label, label, len) != 0) {
-		p->ended = !first;
-		p = add_merge_part(m, label, len);
-	}
-	if (sequence > m->c->args.after)
-		add_part_row(p, sequence);
-}
-
-/* Read the next few rows after the last label; *n is their number. */
 static int
 jump(struct kway_merge *m, size_t few, size_t *n, struct err *e)
 {
 	struct store	*s = m->c->store;
-	size_t		 before = m->nparts;
+	struct part	*p = &m->parts[m->nparts - 1];
 	struct db_rows	*rows;
+	bool		 first = true;
 
 	store_sql(s, "SELECT {partition_key}, {global_sequence} FROM {outbox} "
 	    "{index} WHERE {published_at} IS NULL AND {partition_key} > ");
-	store_put_bytes(s, m->parts[m->nparts - 1].label,
-	    m->parts[m->nparts - 1].len);
+	store_put_bytes(s, p->label, p->len);
 	store_putf(s, " ORDER BY {partition_key}, {global_sequence} LIMIT %zu",
 	    few);
 	if ((rows = store_query(s, "labels", e)) == NULL)
 		return -1;
 	*n = db_nrows(rows);
-	while (db_next(rows))
-		take_jump_row(m, before, db_text(rows, 0), db_length(rows, 0),
-		    db_u64(rows, 1));
+	for (; db_next(rows); first = false) {
+		const char	*label = db_text(rows, 0);
+		size_t		 len = db_length(rows, 0);
+
+		if (first || p->label == NULL || p->len != len ||
+		    memcmp(p->label, label, len) != 0) {
+			p->ended = !first;
+			p = add_merge_part(m, label, len);
+		}
+		if (db_u64(rows, 1) > m->c->args.after)
+			add_part_row(p, db_u64(rows, 1));
+	}
 	db_rows_free(rows);
 	return 0;
 }
@@ -196,21 +172,13 @@ find_parts(struct kway_merge *m, struct err *e)
 	add_merge_part(m, "", 0);
 	if (store_index(s) == INDEX_BY_TIME)
 		return jump_all(m, e);
-	put_known_labels(s);
+	/* Here a jump over a label would read all its rows. */
+	store_sql(s, "SELECT partition_key FROM {partitions} "
+	    "WHERE partition_key <> ''");
+	if (store_has(s, T_BLOCKED))
+		store_put(s, " UNION ALL SELECT "
+		    PARKED_LABEL("first_sequence") " FROM {blocked}");
 	return add_parts(m, e);
-}
-
-/* For a short list a few rows of each label are enough. */
-static void
-set_share(struct kway_merge *m)
-{
-	size_t	share = m->nparts == 0 ? 0 :
-	    2 * (size_t)m->c->args.limit / m->nparts;
-
-	if (share < FIRST_FEW)
-		share = FIRST_FEW;
-	for (size_t i = 0; i < m->nparts; i++)
-		m->parts[i].per = share < CURSOR_PAGE ? share : CURSOR_PAGE;
 }
 
 static bool
@@ -272,14 +240,6 @@ put_part(struct store *s, const struct part *p, size_t i)
 	    "LIMIT %zu)", (unsigned long long)p->last, p->per);
 }
 
-/* came rows were read; fewer than asked for: the range has ended. */
-static void
-end_part(struct part *p, size_t came)
-{
-	p->ended = came < p->per;
-	p->per = p->per > CURSOR_PAGE / 2 ? CURSOR_PAGE : 2 * p->per;
-}
-
 static int
 read_merge_parts(struct kway_merge *m, struct part **parts, size_t n,
     struct err *e)
@@ -307,8 +267,13 @@ read_merge_parts(struct kway_merge *m, struct part **parts, size_t n,
 		came[i]++;
 	}
 	db_rows_free(rows);
-	for (size_t i = 0; i < n; i++)
-		end_part(parts[i], came[i]);
+	/* Fewer than asked for: the range has ended. */
+	for (size_t i = 0; i < n; i++) {
+		struct part *p = parts[i];
+
+		p->ended = came[i] < p->per;
+		p->per = p->per > CURSOR_PAGE / 2 ? CURSOR_PAGE : 2 * p->per;
+	}
 	return 0;
 }
 
@@ -366,14 +331,20 @@ struct kway_merge *
 kway_merge_new(struct ctl *c, struct err *e)
 {
 	struct kway_merge	*m = xcalloc(1, sizeof(*m));
+	size_t			 share;
 
 	m->c = c;
-	if (find_parts(m, e) == 0) {
-		set_share(m);
-		return m;
+	if (find_parts(m, e) < 0) {
+		kway_merge_free(m);
+		return NULL;
 	}
-	kway_merge_free(m);
-	return NULL;
+	/* For a short list a few rows of each label are enough. */
+	share = m->nparts == 0 ? 0 : 2 * (size_t)c->args.limit / m->nparts;
+	if (share < FIRST_FEW)
+		share = FIRST_FEW;
+	for (size_t i = 0; i < m->nparts; i++)
+		m->parts[i].per = share < CURSOR_PAGE ? share : CURSOR_PAGE;
+	return m;
 }
 
 void

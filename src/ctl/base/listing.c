@@ -40,22 +40,13 @@ keep_listed(struct found *f, const struct listing *l, json_t *page,
 	json_decref(page);
 }
 
-/* A page may get empty by this, and then another one is read. */
-static json_t *
-passing(struct ctl *c, const struct listing *l, json_t *page)
-{
-	for (size_t i = json_array_size(page); l->passes != NULL && i-- > 0; )
-		if (!l->passes(c, json_array_get(page, i)))
-			json_array_remove(page, i);
-	return page;
-}
-
 static int
 take_page(struct ctl *c, struct cursor *w, const struct listing *l,
     struct found *f, size_t max, struct err *e)
 {
 	uint64_t	 sequences[CURSOR_PAGE];
 	struct db_rows	*rows;
+	json_t		*page;
 	size_t		 n;
 
 	if (cursor_next(w, sequences, max, &n, e) < 0)
@@ -71,8 +62,12 @@ take_page(struct ctl *c, struct cursor *w, const struct listing *l,
 	store_put(c->store, cursor_order(w));
 	if ((rows = store_query(c->store, "list", e)) == NULL)
 		return -1;
-	keep_listed(f, l, passing(c, l, rows_json(rows, l->columns,
-	    l->ncolumns)), sequences[n - 1]);
+	page = rows_json(rows, l->columns, l->ncolumns);
+	/* A page may get empty by this, and then another one is read. */
+	for (size_t i = json_array_size(page); l->passes != NULL && i-- > 0; )
+		if (!l->passes(c, json_array_get(page, i)))
+			json_array_remove(page, i);
+	keep_listed(f, l, page, sequences[n - 1]);
 	return 0;
 }
 
@@ -96,42 +91,33 @@ collect(struct ctl *c, struct cursor *w, const struct listing *l,
 	return 0;
 }
 
-static int
-print_found(struct ctl *c, const struct listing *l, struct found *f)
-{
-	char	 scanned[DISPLAY_SIZE];
-	bool	 is_full;
-	json_t	*next = f->ended ? json_null() :
-	    json_integer((json_int_t)f->last);
-
-	if (c->args.json) {
-		print_object(c, json_pack("{s:o, s:I, s:o}", "rows", f->rows,
-		    "looked_at", (json_int_t)f->scanned, "next", next));
-		return CTL_DONE;
-	}
-	is_full = json_array_size(f->rows) == f->limit;
-	print_list(c, l->shown, f->rows);
-	if (!f->ended)
-		display_print(stderr, "outboxctl: %s%sthere may be more; to "
-		    "continue: --after %llu\n", is_full ? "" :
-		    display_number(scanned, (int64_t)f->scanned), is_full ?
-		    "" : " rows were searched, ", (unsigned long long)f->last);
-	json_decref(next);
-	return CTL_DONE;
-}
-
 int
 listing_print(struct ctl *c, struct cursor *w, const struct listing *l,
     struct err *e)
 {
 	struct found	f = { .rows = json_array(),
 			    .limit = (size_t)c->args.limit };
-	int		rc;
+	char		scanned[DISPLAY_SIZE];
+	bool		is_full;
+	int		rc = w == NULL ? -1 : collect(c, w, l, &f, e);
 
-	rc = w == NULL ? -1 : collect(c, w, l, &f, e);
 	cursor_free(w);
-	if (rc == 0)
-		return print_found(c, l, &f);
-	json_decref(f.rows);
-	return ctl_fail(c, e);
+	if (rc < 0) {
+		json_decref(f.rows);
+		return ctl_fail(c, e);
+	}
+	if (c->args.json) {
+		print_object(c, json_pack("{s:o, s:I, s:o}", "rows", f.rows,
+		    "looked_at", (json_int_t)f.scanned, "next", f.ended ?
+		    json_null() : json_integer((json_int_t)f.last)));
+		return CTL_DONE;
+	}
+	is_full = json_array_size(f.rows) == f.limit;
+	print_list(c, l->shown, f.rows);
+	if (!f.ended)
+		display_print(stderr, "outboxctl: %s%sthere may be more; to "
+		    "continue: --after %llu\n", is_full ? "" :
+		    display_number(scanned, (int64_t)f.scanned), is_full ?
+		    "" : " rows were searched, ", (unsigned long long)f.last);
+	return CTL_DONE;
 }

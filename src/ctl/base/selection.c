@@ -9,23 +9,6 @@
 #include "ctl/base/filter.h"
 #include "util/xalloc.h"
 
-static void
-append(struct selection *ch, const uint64_t *list, size_t n)
-{
-	ch->list = xreallocarray(ch->list, ch->n + n + 1, sizeof(*ch->list));
-	memcpy(ch->list + ch->n, list, n * sizeof(*list));
-	ch->n += n;
-}
-
-static bool
-is_sequence_among(const uint64_t *list, size_t n, uint64_t sequence)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == sequence)
-			return true;
-	return false;
-}
-
 /* Append the rows of a page that exist and pass the filters. */
 static int
 choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
@@ -43,27 +26,22 @@ choose_page(struct ctl *c, struct selection *ch, const uint64_t *page, size_t n,
 		free(found);
 		return -1;
 	}
-	append(ch, found, nfound);
-	for (size_t i = 0; c->args.nrest > 0 && i < n; i++)
-		if (!is_sequence_among(found, nfound, page[i])) {
-			ch->all_there = false;
-			ctl_error("%llu: %s", (unsigned long long)page[i],
-			    ch->missing);
-		}
+	ch->list = xreallocarray(ch->list, ch->n + nfound + 1,
+	    sizeof(*ch->list));
+	memcpy(ch->list + ch->n, found, nfound * sizeof(*found));
+	ch->n += nfound;
+	for (size_t i = 0; c->args.nrest > 0 && i < n; i++) {
+		size_t	k = 0;
+
+		while (k < nfound && found[k] != page[i])
+			k++;
+		if (k < nfound)
+			continue;
+		ch->all_there = false;
+		ctl_error("%llu: %s", (unsigned long long)page[i],
+		    ch->missing);
+	}
 	free(found);
-	return 0;
-}
-
-static int
-choose_named(struct ctl *c, struct selection *ch, struct err *e)
-{
-	size_t	n = (size_t)c->args.nrest;
-
-	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK)
-		if (choose_page(c, ch, ch->named + i,
-		    n - i < BULK_UPDATE_CHUNK ? n - i : BULK_UPDATE_CHUNK,
-		    e) < 0)
-			return -1;
 	return 0;
 }
 
@@ -93,19 +71,6 @@ sequence_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void
-sort_sequences(struct selection *ch)
-{
-	size_t	n = 0;
-
-	if (ch->n > 0)
-		qsort(ch->list, ch->n, sizeof(*ch->list), sequence_cmp);
-	for (size_t i = 0; i < ch->n; i++)
-		if (n == 0 || ch->list[i] != ch->list[n - 1])
-			ch->list[n++] = ch->list[i];
-	ch->n = n;
-}
-
 bool
 selection_is_filtered(const struct args *a)
 {
@@ -130,11 +95,24 @@ selection_check(const struct ctl *c, struct selection *ch)
 int
 selection_make(struct ctl *c, struct selection *ch, struct err *e)
 {
+	size_t	named = (size_t)c->args.nrest, n = 0;
+	int	rc = 0;
+
 	ch->all_there = true;
-	if ((c->args.nrest > 0 ? choose_named(c, ch, e) :
-	    choose_all(c, ch, e)) < 0)
+	for (size_t i = 0; rc == 0 && i < named; i += BULK_UPDATE_CHUNK)
+		rc = choose_page(c, ch, ch->named + i, named - i <
+		    BULK_UPDATE_CHUNK ? named - i : BULK_UPDATE_CHUNK, e);
+	if (named == 0)
+		rc = choose_all(c, ch, e);
+	if (rc < 0)
 		return -1;
-	sort_sequences(ch);
+	/* In order, each once. */
+	if (ch->n > 0)
+		qsort(ch->list, ch->n, sizeof(*ch->list), sequence_cmp);
+	for (size_t i = 0; i < ch->n; i++)
+		if (n == 0 || ch->list[i] != ch->list[n - 1])
+			ch->list[n++] = ch->list[i];
+	ch->n = n;
 	return 0;
 }
 

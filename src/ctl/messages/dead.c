@@ -119,48 +119,36 @@ release_letter_keys(struct ctl *c, const uint64_t *list, size_t n,
 }
 
 static int
-bring_back(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
-{
-	bool	dated = store_has_column(c->store, COL_CREATED_AT);
-	bool	counts = store_has_column(c->store, COL_REPLAY_NO);
-
-	store_sql(c->store, "INSERT INTO {outbox} ({global_sequence}, "
-	    "{partition_key}, {attempts}, {available_at}");
-	store_put(c->store, dated ? ", {created_at}" : "");
-	store_put(c->store, counts ? ", {replay_no}" : "");
-	if (store_is_inline(c->store))
-		store_put_whole_columns(c->store);
-	store_put(c->store, ") SELECT d.global_sequence, ");
-	put_letter_label(c);
-	store_put(c->store, ", 0, {now}");
-	store_put(c->store, dated ? ", COALESCE(d.created_at, {now})" : "");
-	store_put(c->store, counts ? ", d.replay_no" : "");
-	if (store_is_inline(c->store))
-		store_put_whole_values(c->store);
-	store_put(c->store, " ");
-	store_put(c->store, DEAD_ROWS "WHERE d.global_sequence");
-	filter_put_rows(c->store, list, n);
-	return store_exec(c->store, "retry", NULL, e);
-}
-
-static int
-forget_letters(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	store_sql(c->store, "DELETE FROM {dead} WHERE global_sequence");
-	filter_put_rows(c->store, list, n);
-	return store_exec(c->store, "forget", changed, e);
-}
-
-static int
 requeue_locked(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
-	if (bump_letter_epochs(c, list, n, e) < 0 ||
-	    bring_back(c, list, n, e) < 0 ||
+	struct store	*s = c->store;
+	bool		 dated = store_has_column(s, COL_CREATED_AT);
+	bool		 counts = store_has_column(s, COL_REPLAY_NO);
+
+	if (bump_letter_epochs(c, list, n, e) < 0)
+		return -1;
+	store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
+	    "{partition_key}, {attempts}, {available_at}");
+	store_put(s, dated ? ", {created_at}" : "");
+	store_put(s, counts ? ", {replay_no}" : "");
+	if (store_is_inline(s))
+		store_put_whole_columns(s);
+	store_put(s, ") SELECT d.global_sequence, ");
+	put_letter_label(c);
+	store_put(s, ", 0, {now}");
+	store_put(s, dated ? ", COALESCE(d.created_at, {now})" : "");
+	store_put(s, counts ? ", d.replay_no" : "");
+	if (store_is_inline(s))
+		store_put_whole_values(s);
+	store_put(s, " " DEAD_ROWS "WHERE d.global_sequence");
+	filter_put_rows(s, list, n);
+	if (store_exec(s, "retry", NULL, e) < 0 ||
 	    release_letter_keys(c, list, n, e) < 0)
 		return -1;
-	return forget_letters(c, list, n, changed, e);
+	store_sql(s, "DELETE FROM {dead} WHERE global_sequence");
+	filter_put_rows(s, list, n);
+	return store_exec(s, "forget", changed, e);
 }
 
 static int
@@ -204,50 +192,30 @@ count_halted(struct ctl *c, const struct selection *ch, uint64_t *halted,
 
 /* Ask if there are many; before a purge of all, say what is given up. */
 static int
-confirm_letters(struct ctl *c, const struct selection *ch,
-    const struct bulk_change *how, const char *what, bool *may, struct err *e)
-{
-	if (how == &purge_letters && ch->n > 0 &&
-	    (c->args.all || ch->n > CTL_MANY))
-		return impact_confirm_loss(c, ch->list, ch->n, true, what, may,
-		    e);
-	*may = ctl_confirm(c, ch->n, "dead letter", what);
-	return 0;
-}
-
-static int
-report_letters(struct ctl *c, const struct selection *ch,
-    const struct bulk_change *how, const char *what, uint64_t changed,
-    struct err *e)
-{
-	json_t	*halts;
-
-	if (how == &purge_letters) {
-		print_changed(c, changed, "dead letter", what);
-		return 0;
-	}
-	/* Each goes on, unless another message halts its key. */
-	if ((halts = impact_halts(c, ch->list, ch->n, e)) == NULL)
-		return -1;
-	impact_report(c, changed, "dead letter", what, halts);
-	return 0;
-}
-
-static int
 update_letters(struct ctl *c, struct selection *ch,
     const struct bulk_change *how, const char *what, struct err *e)
 {
-	uint64_t	changed = ch->n;
-	bool		may;
+	bool		 purge = how == &purge_letters, may;
+	uint64_t	 changed = ch->n;
+	json_t		*halts;
 
-	if (confirm_letters(c, ch, how, what, &may, e) < 0)
+	if (!purge || ch->n == 0 || (!c->args.all && ch->n <= CTL_MANY))
+		may = ctl_confirm(c, ch->n, "dead letter", what);
+	else if (impact_confirm_loss(c, ch->list, ch->n, true, what, &may,
+	    e) < 0)
 		return ctl_fail(c, e);
 	if (!may)
 		return CTL_FAILED;
-	if ((!c->args.dry_run &&
-	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0) ||
-	    report_letters(c, ch, how, what, changed, e) < 0)
+	if (!c->args.dry_run &&
+	    bulk_update(c, ch->list, ch->n, how, &changed, e) < 0)
 		return ctl_fail(c, e);
+	/* Each goes on, unless another message halts its key. */
+	if (purge)
+		print_changed(c, changed, "dead letter", what);
+	else if ((halts = impact_halts(c, ch->list, ch->n, e)) == NULL)
+		return ctl_fail(c, e);
+	else
+		impact_report(c, changed, "dead letter", what, halts);
 	if (changed < ch->n)
 		ctl_error("%llu skipped: already in the outbox, or deleted by "
 		    "another session", (unsigned long long)(ch->n - changed));

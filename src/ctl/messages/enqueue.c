@@ -197,46 +197,36 @@ insert_event(struct ctl *c, const struct event *ev, struct err *e)
 	return store_exec(s, "enqueue", NULL, e);
 }
 
-static int
-insert_row(struct feed *f, struct err *e)
-{
-	struct store	*s = f->c->store;
-
-	store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
-	    "{partition_key}) "
-	    "SELECT {e.sequence}, ");
-	store_put_label(s, &f->counts, "e", "{e.stream_id}");
-	store_put(s, " FROM {events} AS e "
-	    "WHERE {e.sequence} = LAST_INSERT_ID()");
-	return store_exec(s, "enqueue", NULL, e);
-}
-
 static void
 tell_refused(const struct line *l, const struct err *e)
 {
 	ctl_error("line %llu: %s", (unsigned long long)l->number, e->text);
 }
 
-/* The procedure makes both rows, and a message is one row. */
-static bool
-is_row_made(const struct feed *f)
-{
-	return f->procedure != NULL || store_is_inline(f->c->store);
-}
-
 static int
 write_result_line(struct feed *f, size_t i, struct err *e)
 {
+	struct store	*s = f->c->store;
 	struct line	*l = &f->lines[i];
+	/* The procedure makes both rows, and a message is one row. */
+	bool		 both = f->procedure != NULL || store_is_inline(s);
 	int		 rc;
 
-	rc = store_is_inline(f->c->store) ?
-	    enqueue_message(f->c->store, &l->event, &f->counts, e) :
+	rc = store_is_inline(s) ?
+	    enqueue_message(s, &l->event, &f->counts, e) :
 	    f->procedure != NULL ? call(f, &l->event, e) :
 	    insert_event(f->c, &l->event, e);
+	if (rc == 0 && !both) {
+		store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
+		    "{partition_key}) SELECT {e.sequence}, ");
+		store_put_label(s, &f->counts, "e", "{e.stream_id}");
+		store_put(s, " FROM {events} AS e "
+		    "WHERE {e.sequence} = LAST_INSERT_ID()");
+		return store_exec(s, "enqueue", NULL, e);
+	}
 	if (rc == 0)
-		return is_row_made(f) ? 0 : insert_row(f, e);
-	if (!store_refused_value(f->c->store))
+		return 0;
+	if (!store_refused_value(s))
 		return -1;
 	/* A number made by us may be taken by another session: try again. */
 	if (!f->c->args.skip_bad || l->event.stream_sequence == 0) {
@@ -317,23 +307,13 @@ write_batch(struct feed *f, struct err *e)
 	return 0;
 }
 
-static void
-take_line(struct feed *f, char *text, size_t len)
-{
-	struct line	*l = &f->lines[f->n++];
-	struct err	 e;
-
-	*l = (struct line){ .text = text, .number = f->number };
-	if (event_parse(&l->event, text, len, store_is_inline(f->c->store),
-	    &e) < 0)
-		refuse_line(f, f->n - 1, &e);
-}
-
 /* Read lines until the batch is full.  *more is false at the end of file. */
 static int
 read_batch(struct feed *f, bool *more, struct err *e)
 {
 	uint64_t	 start = f->bytes;
+	struct line	*l;
+	struct err	 bad;
 	char		*text = NULL;
 	size_t		 size = 0;
 	ssize_t		 len = 0;
@@ -347,7 +327,11 @@ read_batch(struct feed *f, bool *more, struct err *e)
 		if (text[strspn(text, " \t\r\n")] == '\0' &&
 		    strlen(text) == (size_t)len)
 			continue;
-		take_line(f, text, (size_t)len);
+		l = &f->lines[f->n++];
+		*l = (struct line){ .text = text, .number = f->number };
+		if (event_parse(&l->event, text, (size_t)len,
+		    store_is_inline(f->c->store), &bad) < 0)
+			refuse_line(f, f->n - 1, &bad);
 		text = NULL;
 		size = 0;
 	}

@@ -54,118 +54,48 @@ note_time(struct history *h, const char *name, const char *what)
 		note(h, at, xstrdup(what));
 }
 
+/* Without times, the order is that of these notes. */
 static void
-note_halt(struct history *h)
+note_all(struct history *h, bool json)
 {
-	const char	*since = member_text(h->o, "blocked_since");
-	const char	*reason = member_text(h->o, "blocked");
-
-	if (since != NULL && reason != NULL)
-		note(h, since, xasprintf("its key was %s, by message %lld",
-		    reason, member_number(h->o, "blocked_by")));
-}
-
-/*
- * The time of an attempt is stored nowhere.  People have the error in a line of
- * its own.
- */
-static void
-note_attempts(struct history *h, bool with_error)
-{
-	long long	 n = member_number(h->o, "attempts");
 	const char	*error = member_text(h->o, "error");
-
-	if (n == 0 && error == NULL)
-		return;
-	with_error = with_error && error != NULL;
-	note(h, NULL, xasprintf("%s failed%s%s", COUNTED((uint64_t)n,
-	    "attempt"), with_error ? ", the last one with: " : "",
-	    with_error ? error : ""));
-}
-
-static void
-note_claim(struct history *h)
-{
 	const char	*by = member_text(h->o, "claimed_by");
+	const char	*halted = member_text(h->o, "blocked");
+	const char	*since = member_text(h->o, "blocked_since");
+	const char	*sent = member_text(h->o, "published_at");
+	const char	*died = member_text(h->o, "died_at");
+	const char	*reason = member_text(h->o, "reason");
+	long long	 attempts = member_number(h->o, "attempts");
+	long long	 replays = member_number(h->o, "replay_no");
+	long long	 ack = member_number(h->o, "ack_sequence");
 
+	note_time(h, "occurred_at", "its event occurred");
+	note_time(h, "created_at", "its row was made");
+	/* The time of an attempt is stored nowhere. */
+	if (attempts > 0 || error != NULL) {
+		if (!json)	/* people have the error in its own line */
+			error = NULL;
+		note(h, NULL, xasprintf("%s failed%s%s", COUNTED(
+		    (uint64_t)attempts, "attempt"), error != NULL ?
+		    ", the last one with: " : "", error != NULL ? error : ""));
+	}
+	if (since != NULL && halted != NULL)
+		note(h, since, xasprintf("its key was %s, by message %lld",
+		    halted, member_number(h->o, "blocked_by")));
+	if (replays > 0)
+		note(h, NULL, xasprintf("sent again on purpose, %s",
+		    COUNTED((uint64_t)replays, "time")));
+	note_time(h, "in_doubt_since", "in doubt: it may be in the stream");
 	if (is_state(h, "delivering"))
 		note(h, NULL, xasprintf("claimed by %s", by == NULL ?
 		    "a worker that is gone" : by));
-}
-
-static void
-note_replays(struct history *h)
-{
-	long long	n = member_number(h->o, "replay_no");
-
-	if (n > 0)
-		note(h, NULL, xasprintf("sent again on purpose, %s",
-		    COUNTED((uint64_t)n, "time")));
-}
-
-static void
-note_delivery(struct history *h)
-{
-	const char	*at = member_text(h->o, "published_at");
-	long long	 ack = member_number(h->o, "ack_sequence");
-
-	if (at != NULL)
-		note(h, at, ack == 0 ? xstrdup("delivered") :
+	if (sent != NULL)
+		note(h, sent, ack == 0 ? xstrdup("delivered") :
 		    xasprintf("delivered, with sequence %lld in the stream",
 		    ack));
-}
-
-static void
-note_death(struct history *h)
-{
-	const char	*at = member_text(h->o, "died_at");
-	const char	*reason = member_text(h->o, "reason");
-
-	if (at != NULL)
-		note(h, at, xasprintf("given up: a dead letter (%s)",
+	if (died != NULL)
+		note(h, died, xasprintf("given up: a dead letter (%s)",
 		    reason == NULL ? "no reason" : reason));
-}
-
-static json_t *
-as_array(const struct history *h)
-{
-	json_t	*list = json_array();
-
-	for (size_t i = 0; i < h->n; i++)
-		json_array_append_new(list, json_pack("{s:s?, s:s}", "at",
-		    h->steps[i].at, "what", h->steps[i].what));
-	return list;
-}
-
-static json_t *
-as_text(const struct history *h)
-{
-	struct buf	 b = { 0 };
-	json_t		*text;
-
-	buf_str(&b, "");
-	for (size_t i = 0; i < h->n; i++)
-		buf_printf(&b, "%s%s%s%s", i == 0 ? "" : "; ",
-		    h->steps[i].at == NULL ? "" : h->steps[i].at,
-		    h->steps[i].at == NULL ? "" : " ", h->steps[i].what);
-	text = json_string(b.data);
-	buf_free(&b);
-	return text;
-}
-
-/* Without times, the order is that of these notes. */
-static void
-note_all(struct history *h, bool with_error)
-{
-	note_time(h, "occurred_at", "its event occurred");
-	note_time(h, "created_at", "its row was made");
-	note_attempts(h, with_error);
-	note_halt(h);
-	note_replays(h);
-	note_time(h, "in_doubt_since", "in doubt: it may be in the stream");
-	note_claim(h);
-	note_delivery(h);
-	note_death(h);
 	note_time(h, "scheduled_at", "scheduled for this time");
 	if (is_state(h, "pending") && member_number(h->o, "due_in_ms") > 0)
 		note_time(h, "available_at", "to be sent from this time on");
@@ -174,11 +104,25 @@ note_all(struct history *h, bool with_error)
 void
 history_add(const struct ctl *c, json_t *o)
 {
-	struct history	h = { .o = o };
+	struct history	 h = { .o = o };
+	struct buf	 text = { 0 };
+	json_t		*list = json_array();
 
 	note_all(&h, c->args.json);
-	json_object_set_new(o, "history", c->args.json ? as_array(&h) :
-	    as_text(&h));
+	buf_str(&text, "");
+	for (size_t i = 0; i < h.n; i++) {
+		const struct step	*s = &h.steps[i];
+
+		json_array_append_new(list, json_pack("{s:s?, s:s}", "at",
+		    s->at, "what", s->what));
+		buf_printf(&text, "%s%s%s%s", i == 0 ? "" : "; ",
+		    s->at == NULL ? "" : s->at, s->at == NULL ? "" : " ",
+		    s->what);
+	}
+	json_object_set_new(o, "history", c->args.json ? json_incref(list) :
+	    json_string(text.data));
+	json_decref(list);
+	buf_free(&text);
 	for (size_t i = 0; i < h.n; i++)
 		free(h.steps[i].what);
 }

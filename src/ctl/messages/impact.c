@@ -25,51 +25,38 @@ static const struct rows_column of_loss[] = {
 	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
 };
 
-static void
-put_loss(struct ctl *c, const uint64_t *list, size_t n, bool dead)
-{
-	if (dead)
-		store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type "
-		    DEAD_ROWS "WHERE d.global_sequence");
-	else {
-		store_sql(c->store, "SELECT {e.stream_id}, {e.event_type}");
-		message_put_from(c->store);
-		store_put(c->store, " WHERE {o.global_sequence}");
-	}
-	filter_put_rows(c->store, list, n);
-}
-
-static void
-add_loss(struct loss *l, const json_t *rows)
-{
-	const json_t	*row;
-	const char	*type;
-	size_t		 i;
-
-	json_array_foreach(rows, i, row) {
-		if (member_text(row, "key") != NULL)
-			json_object_set_new(l->keys, member_text(row, "key"),
-			    json_true());
-		if ((type = member_text(row, "type")) != NULL)
-			json_object_set_new(l->types, type, json_integer(
-			    member_number(l->types, type) + 1));
-	}
-}
-
 static int
 read_loss(struct ctl *c, struct loss *l, const uint64_t *list, size_t n,
     bool dead, struct err *e)
 {
-	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
-		struct db_rows	*rows;
-		json_t		*page;
+	struct db_rows	*rows;
+	json_t		*page, *row;
+	const char	*key, *type;
+	size_t		 k;
 
-		put_loss(c, list + i, n - i < BULK_UPDATE_CHUNK ? n - i :
-		    BULK_UPDATE_CHUNK, dead);
+	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
+		if (dead)
+			store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type "
+			    DEAD_ROWS "WHERE d.global_sequence");
+		else {
+			store_sql(c->store, "SELECT {e.stream_id}, "
+			    "{e.event_type}");
+			message_put_from(c->store);
+			store_put(c->store, " WHERE {o.global_sequence}");
+		}
+		filter_put_rows(c->store, list + i, n - i < BULK_UPDATE_CHUNK ?
+		    n - i : BULK_UPDATE_CHUNK);
 		if ((rows = store_query(c->store, "select", e)) == NULL)
 			return -1;
 		page = rows_json(rows, of_loss, 2);
-		add_loss(l, page);
+		json_array_foreach(page, k, row) {
+			if ((key = member_text(row, "key")) != NULL)
+				json_object_set_new(l->keys, key, json_true());
+			if ((type = member_text(row, "type")) != NULL)
+				json_object_set_new(l->types, type,
+				    json_integer(member_number(l->types,
+				    type) + 1));
+		}
 		json_decref(page);
 	}
 	return 0;
@@ -144,27 +131,19 @@ static const struct rows_column of_halt[] = {
 	{ "by", ROWS_NUMBER }, { "key", ROWS_BYTES },
 };
 
-static bool
-is_in(const uint64_t *list, size_t n, uint64_t sequence)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == sequence)
-			return true;
-	return false;
-}
-
-/* Add each halt once, and none of the messages' own. */
+/* Each halt once, and none of the messages' own. */
 static void
 add_halts(json_t *halts, const json_t *rows, const uint64_t *list, size_t n)
 {
-	json_t		*row, *other;
-	size_t		 i, k;
-	uint64_t	 by;
-	bool		 known;
+	json_t	*row, *other;
+	size_t	 i, k;
 
 	json_array_foreach(rows, i, row) {
-		by = (uint64_t)member_number(row, "by");
-		known = is_in(list, n, by);
+		uint64_t	by = (uint64_t)member_number(row, "by");
+		bool		known = false;
+
+		for (k = 0; k < n; k++)
+			known = known || list[k] == by;
 		json_array_foreach(halts, k, other)
 			known = known || member_number(other, "by") ==
 			    (long long)by;
@@ -174,19 +153,6 @@ add_halts(json_t *halts, const json_t *rows, const uint64_t *list, size_t n)
 }
 
 /* An event names the key of a row, and of a dead letter if it still exists. */
-static void
-put_halts(struct ctl *c, const uint64_t *list, size_t n)
-{
-	store_sql(c->store, "SELECT DISTINCT b.first_sequence, "
-	    STORE_KEY_OF("{k.stream_id}", "b.order_key") " FROM {events} AS e "
-	    "{events_primary} STRAIGHT_JOIN {blocked} AS b "
-	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
-	    "WHERE b.reason = '" STORE_HALTED "' AND "
-	    STORE_BYTES("{e.stream_id}") " = "
-	    STORE_KEY_OF("{k.stream_id}", "b.order_key") " AND {e.sequence}");
-	filter_put_rows(c->store, list, n);
-}
-
 json_t *
 impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
@@ -198,8 +164,17 @@ impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 		struct db_rows	*rows;
 		json_t		*page;
 
-		put_halts(c, list + i, n - i < BULK_UPDATE_CHUNK ? n - i :
-		    BULK_UPDATE_CHUNK);
+		store_sql(c->store, "SELECT DISTINCT b.first_sequence, "
+		    STORE_KEY_OF("{k.stream_id}", "b.order_key") " FROM "
+		    "{events} AS e {events_primary} STRAIGHT_JOIN {blocked} "
+		    "AS b LEFT JOIN {events} AS k "
+		    "ON {k.sequence} = b.first_sequence "
+		    "WHERE b.reason = '" STORE_HALTED "' AND "
+		    STORE_BYTES("{e.stream_id}") " = "
+		    STORE_KEY_OF("{k.stream_id}", "b.order_key")
+		    " AND {e.sequence}");
+		filter_put_rows(c->store, list + i, n - i < BULK_UPDATE_CHUNK ?
+		    n - i : BULK_UPDATE_CHUNK);
 		if ((rows = store_query(c->store, "halted", e)) == NULL) {
 			json_decref(halts);
 			return NULL;
@@ -211,22 +186,6 @@ impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	return halts;
 }
 
-static void
-say_halt(const json_t *halt)
-{
-	struct buf	key = { 0 }, word = { 0 };
-
-	buf_str(&key, member_text(halt, "key"));
-	display_put_operand(&word, key.data);
-	display_clean(key.data);
-	display_print(stderr, "outboxctl: key %s stays halted by dead message %lld: "
-	    "\"dead retry %lld\" sends that first, \"keys release %s\" goes on "
-	    "without it\n", key.data, member_number(halt, "by"),
-	    member_number(halt, "by"), word.data);
-	buf_free(&word);
-	buf_free(&key);
-}
-
 void
 impact_say_halts(const json_t *halts)
 {
@@ -234,13 +193,23 @@ impact_say_halts(const json_t *halts)
 	size_t		 i, n = json_array_size(halts);
 
 	json_array_foreach(halts, i, h) {
+		struct buf	key = { 0 }, word = { 0 };
+
 		if (i == HALTS_SHOWN)
 			break;
-		say_halt(h);
+		buf_str(&key, member_text(h, "key"));
+		display_put_operand(&word, key.data);
+		display_clean(key.data);
+		display_print(stderr, "outboxctl: key %s stays halted by dead "
+		    "message %lld: \"dead retry %lld\" sends that first, "
+		    "\"keys release %s\" goes on without it\n", key.data,
+		    member_number(h, "by"), member_number(h, "by"), word.data);
+		buf_free(&word);
+		buf_free(&key);
 	}
 	if (n > HALTS_SHOWN)
-		display_print(stderr, "outboxctl: and %s: keys blocked lists them\n",
-		    COUNTED(n - HALTS_SHOWN, "other halted key"));
+		display_print(stderr, "outboxctl: and %s: keys blocked lists "
+		    "them\n", COUNTED(n - HALTS_SHOWN, "other halted key"));
 }
 
 void

@@ -41,19 +41,6 @@ put_own(struct store *s, enum store_column column, const char *name)
 	store_put(s, store_has_column(s, column) ? name : "NULL");
 }
 
-/* Append the replay_no of a row or of a dead letter. */
-static void
-put_replay_no(struct store *s)
-{
-	if (!store_has_column(s, COL_REPLAY_NO))
-		store_put(s, "NULL");
-	else if (!store_has(s, T_DEAD))
-		store_put(s, "{o.replay_no}");
-	else
-		store_put(s, "COALESCE({o.replay_no}, (SELECT d.replay_no "
-		    "FROM {dead} AS d WHERE d.global_sequence = n.sequence))");
-}
-
 static void
 put_about(struct ctl *c, uint64_t sequence)
 {
@@ -72,7 +59,11 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "OCTET_LENGTH({e.event_data}), ");
 	message_put_partition(s);
 	store_put(s, ", " PARKED_IS("{o.partition_key}") ", {o.attempts}, ");
-	put_replay_no(s);
+	/* Of a row or of a dead letter. */
+	store_put(s, !store_has_column(s, COL_REPLAY_NO) ? "NULL" :
+	    !store_has(s, T_DEAD) ? "{o.replay_no}" :
+	    "COALESCE({o.replay_no}, (SELECT d.replay_no FROM {dead} AS d "
+	    "WHERE d.global_sequence = n.sequence))");
 	store_put(s, ", {o.last_error}");
 	put_own(s, COL_CREATED_AT, "{o.created_at}");
 	store_put(s, ", {o.available_at}, ");
@@ -155,56 +146,39 @@ static const struct rows_column before[] = {
 	{ "behind", ROWS_NUMBER },
 };
 
-static void
-put_earlier_events(struct store *s, const json_t *o)
-{
-	store_sql(s, "SELECT MIN({o.global_sequence}) FROM "
-	    "(SELECT {sequence} FROM {events} WHERE");
-	filter_put_key(s, "{stream_id}", message_text(o, "key"));
-	store_putf(s, " AND {stream_sequence} < %lld "
-	    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
-	    member_number(o, "stream_sequence"), BEFORE);
-	store_put(s, "JOIN {outbox} AS o "
-	    "ON {o.global_sequence} = {e.sequence} WHERE {o.published_at} IS "
-	    "NULL");
-}
-
 /* With outbox.mode: inline no index has keys: read rows of its partition. */
-static void
-put_earlier_rows(struct store *s, const json_t *o)
-{
-	store_sql(s, "SELECT MIN({e.sequence}) FROM "
-	    "(SELECT {sequence}, {stream_id} FROM {outbox} {index} "
-	    "WHERE {published_at} IS NULL AND {partition_key}");
-	filter_put_in_label(s, message_text(o, "partition"));
-	store_putf(s, " AND {global_sequence} < %lld "
-	    "ORDER BY {global_sequence} DESC LIMIT %d) AS e WHERE",
-	    member_number(o, "sequence"), BEFORE);
-	filter_put_key(s, "{e.stream_id}", message_text(o, "key"));
-}
-
 static int
 add_earlier(struct ctl *c, json_t *o, struct err *e)
 {
-	json_t	*earlier;
+	struct store	*s = c->store;
+	json_t		*earlier;
 
-	if (store_is_inline(c->store))
-		put_earlier_rows(c->store, o);
-	else
-		put_earlier_events(c->store, o);
+	if (store_is_inline(s)) {
+		store_sql(s, "SELECT MIN({e.sequence}) FROM "
+		    "(SELECT {sequence}, {stream_id} FROM {outbox} {index} "
+		    "WHERE {published_at} IS NULL AND {partition_key}");
+		filter_put_in_label(s, message_text(o, "partition"));
+		store_putf(s, " AND {global_sequence} < %lld "
+		    "ORDER BY {global_sequence} DESC LIMIT %d) AS e WHERE",
+		    member_number(o, "sequence"), BEFORE);
+		filter_put_key(s, "{e.stream_id}", message_text(o, "key"));
+	} else {
+		store_sql(s, "SELECT MIN({o.global_sequence}) FROM "
+		    "(SELECT {sequence} FROM {events} WHERE");
+		filter_put_key(s, "{stream_id}", message_text(o, "key"));
+		store_putf(s, " AND {stream_sequence} < %lld "
+		    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
+		    member_number(o, "stream_sequence"), BEFORE);
+		store_put(s, "JOIN {outbox} AS o "
+		    "ON {o.global_sequence} = {e.sequence} "
+		    "WHERE {o.published_at} IS NULL");
+	}
 	if (rows_one(c, "show", before, 1, &earlier, e) < 0)
 		return -1;
 	if (earlier != NULL)
 		json_object_update(o, earlier);
 	json_decref(earlier);
 	return 0;
-}
-
-static bool
-is_message_halted(const json_t *o)
-{
-	return strcmp(message_text(o, "blocked"), STORE_HALTED) == 0 &&
-	    member_number(o, "blocked_by") != member_number(o, "sequence");
 }
 
 /* Rows that a destination does not take are made due again after a second. */
@@ -262,7 +236,8 @@ waits_for(const struct ctl *c, const json_t *o)
 	if (json_is_null(json_object_get(o, "available_at")))
 		return json_sprintf("nothing: its %s is NULL",
 		    store_column_name(c->store, "available_at"));
-	if (is_message_halted(o))
+	if (strcmp(message_text(o, "blocked"), STORE_HALTED) == 0 &&
+	    member_number(o, "blocked_by") != member_number(o, "sequence"))
 		return json_sprintf("its key, halted by message %lld: see "
 		    "outboxctl keys blocked", member_number(o, "blocked_by"));
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
@@ -282,20 +257,6 @@ waits_for(const struct ctl *c, const json_t *o)
 	    !json_is_true(json_object_get(o, "lease_live")))
 		return json_string("a worker: none owns its partition");
 	return json_string("its turn in the partition");
-}
-
-/* Its commands with the file of the configuration. */
-static json_t *
-with_file(const struct ctl *c, json_t *text)
-{
-	struct buf	b = { 0 };
-
-	if (json_is_string(text)) {
-		command_file_put(&b, json_string_value(text), c->path);
-		json_string_set(text, b.data);
-		buf_free(&b);
-	}
-	return text;
 }
 
 /* Compute the message id from the outbox id and the event. */
@@ -385,8 +346,10 @@ add_route(struct ctl *c, json_t *o, struct err *e)
 static int
 complete(struct ctl *c, json_t *o, struct err *e)
 {
-	bool	has_key = json_is_string(json_object_get(o, "key"));
-	bool	pending = is_state(o, "pending");
+	bool		 has_key = json_is_string(json_object_get(o, "key"));
+	bool		 pending = is_state(o, "pending");
+	struct buf	 text = { 0 };
+	json_t		*waits;
 
 	if ((store_is_inline(c->store) ? add_inline(c, o, e) :
 	    add_message_id(c, o, e)) < 0)
@@ -398,7 +361,13 @@ complete(struct ctl *c, json_t *o, struct err *e)
 		return -1;
 	if (has_key && pending && add_earlier(c, o, e) < 0)
 		return -1;
-	json_object_set_new(o, "waits_for", with_file(c, waits_for(c, o)));
+	waits = waits_for(c, o);
+	if (json_is_string(waits)) {
+		command_file_put(&text, json_string_value(waits), c->path);
+		json_string_set(waits, text.data);
+		buf_free(&text);
+	}
+	json_object_set_new(o, "waits_for", waits);
 	/* Only some outboxes have this column. */
 	if (json_is_null(json_object_get(o, "scheduled_at")))
 		json_object_del(o, "scheduled_at");

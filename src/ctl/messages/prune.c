@@ -44,18 +44,6 @@ struct prune {
 };
 
 static int
-find_limits(struct prune *p, struct err *e)
-{
-	const struct args	*a = &p->c->args;
-	char			 days[64];
-
-	snprintf(days, sizeof(days), "NOW(6) - INTERVAL %lld DAY",
-	    a->days < 0 ? 7LL : (long long)a->days);
-	return prune_limits(p->c->store, a->older_than != NULL ?
-	    a->older_than : days, a->dead_days, &p->limits, e);
-}
-
-static int
 count_prunable(struct prune *p, struct err *e)
 {
 	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
@@ -180,18 +168,6 @@ purge_letters(struct prune *p, struct letters *l, struct err *e)
 	return 0;
 }
 
-static int
-delete_everything(struct prune *p, struct err *e)
-{
-	if (p->total > 0 && (ctl_transaction(p->c, raise_watermark, p, e) < 0 ||
-	    delete_all(p, e) < 0))
-		return -1;
-	if (purge_letters(p, &p->dead, e) < 0 ||
-	    purge_letters(p, &p->marks, e) < 0)
-		return -1;
-	return ctl_check_refused(&p->refused, e);
-}
-
 /* "3 delivered rows and 1 dead letter", and marks if there are any. */
 #define SUM_SIZE	(4 * COUNT_SIZE)
 
@@ -207,39 +183,32 @@ sum_text(char to[SUM_SIZE], uint64_t rows, uint64_t dead, uint64_t marks)
 }
 
 static void
-print_text(const struct prune *p)
+prune_summary(const struct prune *p)
 {
-	char	sum[SUM_SIZE];
+	uint64_t	changed = p->done + p->dead.done + p->marks.done;
+	char		until[STORE_TIME + 1], sum[SUM_SIZE];
 
-	if (p->done + p->dead.done + p->marks.done == 0)
+	snprintf(until, sizeof(until), "%sZ", p->limits.until);
+	until[10] = 'T';
+	if (p->c->args.json) {
+		print_object(p->c, json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, "
+		    "s:b}", "changed", (json_int_t)changed,
+		    "rows", (json_int_t)p->done,
+		    "dead_letters", (json_int_t)p->dead.done,
+		    "marks", (json_int_t)p->marks.done, "until", until,
+		    "later_needed", p->limits.needed,
+		    "dry_run", p->c->args.dry_run));
+		return;
+	}
+	if (changed == 0)
 		display_print(stdout, "Nothing to prune.\n");
 	else
 		display_print(stdout, "%s %s.\n",
 		    p->c->args.dry_run ? "Would delete" : "Deleted",
 		    sum_text(sum, p->done, p->dead.done, p->marks.done));
 	if (p->limits.needed)
-		display_print(stdout, "Rows delivered after %.10sT%.8sZ are kept: a stream "
-		    "check needs them.\n", p->limits.until,
-		    p->limits.until + strlen("2026-01-31 "));
-}
-
-static void
-prune_summary(const struct prune *p)
-{
-	char	until[STORE_TIME + 1];
-
-	if (!p->c->args.json) {
-		print_text(p);
-		return;
-	}
-	snprintf(until, sizeof(until), "%sZ", p->limits.until);
-	until[10] = 'T';
-	print_object(p->c, json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, s:b}",
-	    "changed", (json_int_t)(p->done + p->dead.done + p->marks.done),
-	    "rows", (json_int_t)p->done,
-	    "dead_letters", (json_int_t)p->dead.done,
-	    "marks", (json_int_t)p->marks.done, "until", until,
-	    "later_needed", p->limits.needed, "dry_run", p->c->args.dry_run));
+		display_print(stdout, "Rows delivered after %.19sZ are kept: a "
+		    "stream check needs them.\n", until);
 }
 
 static int
@@ -257,35 +226,36 @@ prune_give_up(struct prune *p, const struct err *e)
 	return status;
 }
 
-static bool
-confirm_prune(const struct prune *p)
+static int
+prune_run(struct prune *p)
 {
-	char	kept[64] = "", sum[SUM_SIZE];
+	const struct args	*a = &p->c->args;
+	char			 days[64], kept[64] = "", sum[SUM_SIZE];
+	struct err		 e;
 
+	snprintf(days, sizeof(days), "NOW(6) - INTERVAL %lld DAY",
+	    a->days < 0 ? 7LL : (long long)a->days);
+	if (prune_limits(p->c->store, a->older_than != NULL ? a->older_than :
+	    days, a->dead_days, &p->limits, &e) < 0 ||
+	    count_prunable(p, &e) < 0 || find_dead(p, &e) < 0)
+		return ctl_fail(p->c, &e);
 	if (p->limits.needed)
 		snprintf(kept, sizeof(kept), ", those delivered after "
 		    "%.10sT%.8sZ are kept", p->limits.until,
 		    p->limits.until + strlen("2026-01-31 "));
-	return p->total + p->dead.n + p->marks.n <= CTL_MANY ||
-	    ctl_confirm_impact(p->c, "%s would be deleted%s",
-	    sum_text(sum, p->total, p->dead.n, p->marks.n), kept);
-}
-
-static int
-prune_run(struct prune *p)
-{
-	struct err	e;
-
-	if (find_limits(p, &e) < 0 || count_prunable(p, &e) < 0 ||
-	    find_dead(p, &e) < 0)
-		return ctl_fail(p->c, &e);
-	if (!confirm_prune(p))
+	if (p->total + p->dead.n + p->marks.n > CTL_MANY &&
+	    !ctl_confirm_impact(p->c, "%s would be deleted%s",
+	    sum_text(sum, p->total, p->dead.n, p->marks.n), kept))
 		return CTL_FAILED;
-	if (p->c->args.dry_run) {
+	if (a->dry_run) {
 		p->done = p->total;
 		p->dead.done = p->dead.n;
 		p->marks.done = p->marks.n;
-	} else if (delete_everything(p, &e) < 0)
+	} else if ((p->total > 0 && (ctl_transaction(p->c, raise_watermark, p,
+	    &e) < 0 || delete_all(p, &e) < 0)) ||
+	    purge_letters(p, &p->dead, &e) < 0 ||
+	    purge_letters(p, &p->marks, &e) < 0 ||
+	    ctl_check_refused(&p->refused, &e) < 0)
 		return prune_give_up(p, &e);
 	progress_end(&p->bar);
 	prune_summary(p);

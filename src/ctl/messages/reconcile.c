@@ -35,17 +35,6 @@ search_all(struct reconcile_run *r, struct err *e)
 }
 
 static int
-search_missing(struct reconcile_run *r, struct err *e)
-{
-	const struct args	*a = &r->c->args;
-
-	if (a->all)
-		return search_all(r, e);
-	return reconcile_search_newest(&r->reconcile, a->limit == 0 ?
-	    RECONCILE_LIMIT : (size_t)a->limit, e);
-}
-
-static int
 make_missing_piece(struct ctl *c, void *arg, const uint64_t *piece, size_t n,
     uint64_t *made, struct err *e)
 {
@@ -75,34 +64,29 @@ make_all(struct reconcile_run *r, struct err *e)
 }
 
 static int
-report_reconcile(const struct reconcile_run *r)
-{
-	char	text[RECONCILE_TEXT];
-
-	reconcile_tell(text, r->made, r->c->args.dry_run);
-	print_done(r->c, r->made, "%s", text);
-	return CTL_DONE;
-}
-
-static int
 reconcile_all(struct reconcile_run *r)
 {
 	struct reconcile	*w = &r->reconcile;
+	const struct args	*a = &r->c->args;
+	char			 text[RECONCILE_TEXT];
 	struct err		 e;
 
 	if (reconcile_begin(w, &e) < 0)
 		return ctl_fail(r->c, &e);
 	if (!w->watermark.known)
 		return ctl_error("%s", e.text);
-	if (search_missing(r, &e) < 0)
+	if ((a->all ? search_all(r, &e) : reconcile_search_newest(w, a->limit ==
+	    0 ? RECONCILE_LIMIT : (size_t)a->limit, &e)) < 0)
 		return ctl_fail(r->c, &e);
 	if (!ctl_confirm(r->c, w->n, "row", "created"))
 		return CTL_FAILED;
-	if (r->c->args.dry_run)
+	if (a->dry_run)
 		r->made = w->n;
 	else if (make_all(r, &e) < 0)
 		return ctl_fail(r->c, &e);
-	return report_reconcile(r);
+	reconcile_tell(text, r->made, a->dry_run);
+	print_done(r->c, r->made, "%s", text);
+	return CTL_DONE;
 }
 
 int

@@ -76,42 +76,32 @@ put_replay_label(struct ctl *c)
 	store_put(s, ")");
 }
 
-static void
-put_rows(struct store *s)
-{
-	store_put(s, "{outbox} AS o {primary} STRAIGHT_JOIN "
-	    "{events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence}");
-}
-
-/* Raise the epochs, so that owners scan from the first row. */
 static int
-bump_replay_epochs(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+replay_locked(struct ctl *c, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
 {
-	store_sql(c->store, "SELECT DISTINCT COALESCE(");
+	static const char	rows[] = "{outbox} AS o {primary} "
+				    "STRAIGHT_JOIN {events} AS e "
+				    "{events_primary} "
+				    "ON {e.sequence} = {o.global_sequence}";
+	struct store		*s = c->store;
+
+	/* Raise the epochs, so that owners scan from the first row. */
+	store_sql(s, "SELECT DISTINCT COALESCE(");
 	put_replay_label(c);
-	store_put(c->store, ", '') FROM ");
-	put_rows(c->store);
-	store_put(c->store, " WHERE {o.global_sequence}");
-	filter_put_rows(c->store, list, n);
-	return store_bump_selected(c->store, "bump", e);
-}
-
-static int
-replay_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	struct store	*s = c->store;
-
+	store_put(s, ", '') FROM ");
+	store_put(s, rows);
+	store_put(s, " WHERE {o.global_sequence}");
+	filter_put_rows(s, list, n);
+	if (store_bump_selected(s, "bump", e) < 0)
+		return -1;
 	store_sql(s, "UPDATE ");
-	put_rows(s);
+	store_put(s, rows);
 	store_put(s, " SET {o.partition_key} = ");
 	put_replay_label(c);
-	store_put(s, ", {o.replay_no} = {o.replay_no} + 1, {o.published_at} = "
-	    "NULL, "
-	    "{o.available_at} = {now}, {o.attempts} = 0, {o.claim_token} = "
-	    "NULL, "
-	    "{o.last_error} = NULL");
+	store_put(s, ", {o.replay_no} = {o.replay_no} + 1, "
+	    "{o.published_at} = NULL, {o.available_at} = {now}, "
+	    "{o.attempts} = 0, {o.claim_token} = NULL, {o.last_error} = NULL");
 	if (store_has_column(s, COL_ACK_SEQUENCE))
 		store_put(s, ", {o.ack_sequence} = NULL");
 	if (store_has_column(s, COL_MESSAGE_HASH))
@@ -122,15 +112,6 @@ replay_rows(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
 	    "AND {o.global_sequence}");
 	filter_put_rows(s, list, n);
 	return store_exec(s, "replay", changed, e);
-}
-
-static int
-replay_locked(struct ctl *c, const uint64_t *list, size_t n,
-    uint64_t *changed, struct err *e)
-{
-	if (bump_replay_epochs(c, list, n, e) < 0)
-		return -1;
-	return replay_rows(c, list, n, changed, e);
 }
 
 static const struct bulk_change replay = { lock_replayed, replay_locked };
@@ -204,19 +185,6 @@ tell_rest(const struct replay *r, int status)
 	return status;
 }
 
-static void
-replay_summary(const struct replay *r)
-{
-	const struct args	*a = &r->c->args;
-
-	if (a->json)
-		print_object(r->c, json_pack("{s:I, s:I, s:b}",
-		    "changed", (json_int_t)r->done,
-		    "last", (json_int_t)r->last, "dry_run", a->dry_run));
-	else
-		print_changed(r->c, r->done, "message", "replayed");
-}
-
 static int
 replay_chunks(struct replay *r)
 {
@@ -231,8 +199,13 @@ replay_chunks(struct replay *r)
 	else
 		rc = replay_all(r, &e);
 	progress_end(&r->bar);
-	if (rc == 0 || r->c->args.json)
-		replay_summary(r);
+	if (r->c->args.json)
+		print_object(r->c, json_pack("{s:I, s:I, s:b}",
+		    "changed", (json_int_t)r->done,
+		    "last", (json_int_t)r->last,
+		    "dry_run", r->c->args.dry_run));
+	else if (rc == 0)
+		print_changed(r->c, r->done, "message", "replayed");
 	if (rc < 0)
 		return tell_rest(r, ctl_fail(r->c, &e));
 	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
@@ -243,30 +216,24 @@ replay_chunks(struct replay *r)
 	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
 }
 
-/* --after applies to the sorted sequences, not to the order of the cursor. */
-static void
-cut_after(struct selection *ch, uint64_t after)
+static int
+run_replay(struct replay *r)
 {
-	size_t	skip = 0;
+	struct args		*a = &r->c->args;
+	struct selection	*ch = &r->selection;
+	uint64_t		 after = a->after;
+	struct err		 e;
+	size_t			 skip = 0;
 
+	/* It applies to the sorted sequences, not to the cursor's order. */
+	a->after = 0;
+	if (selection_make(r->c, ch, &e) < 0)
+		return ctl_fail(r->c, &e);
 	while (skip < ch->n && ch->list[skip] <= after)
 		skip++;
 	ch->n -= skip;
 	for (size_t i = 0; i < ch->n; i++)
 		ch->list[i] = ch->list[i + skip];
-}
-
-static int
-run_replay(struct replay *r)
-{
-	struct args	*a = &r->c->args;
-	uint64_t	 after = a->after;
-	struct err	 e;
-
-	a->after = 0;
-	if (selection_make(r->c, &r->selection, &e) < 0)
-		return ctl_fail(r->c, &e);
-	cut_after(&r->selection, after);
 	return replay_chunks(r);
 }
 

@@ -47,39 +47,26 @@ lock_in_doubt(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
 
 /* A lease's mark that covers them would set the doubt again, for longer. */
 static int
-set_unsent(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	struct store	*s = c->store;
-
-	store_sql(s, "UPDATE {outbox} {primary} SET {in_doubt_since} = ");
-	store_put_doubt_ended(s);
-	store_put(s, ", {claim_token} = NULL, {available_at} = ");
-	store_put_at_once(s);
-	store_put(s, " WHERE {published_at} IS NULL AND {global_sequence}");
-	filter_put_rows(s, list, n);
-	return store_exec(s, "resolve", changed, e);
-}
-
-static int
-set_sent(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	store_sql(c->store, "UPDATE {outbox} {primary} SET {published_at} = "
-	    "{now}, {claim_token} = NULL WHERE {published_at} IS NULL "
-	    "AND {global_sequence}");
-	filter_put_rows(c->store, list, n);
-	return store_exec(c->store, "resolve", changed, e);
-}
-
-static int
 resolve_locked(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
+	struct store	*s = c->store;
+
 	if (message_bump_epochs(c, list, n, e) < 0)
 		return -1;
-	return c->args.sent ? set_sent(c, list, n, changed, e) :
-	    set_unsent(c, list, n, changed, e);
+	store_sql(s, "UPDATE {outbox} {primary} SET ");
+	if (c->args.sent)
+		store_put(s, "{published_at} = {now}");
+	else {
+		store_put(s, "{in_doubt_since} = ");
+		store_put_doubt_ended(s);
+		store_put(s, ", {available_at} = ");
+		store_put_at_once(s);
+	}
+	store_put(s, ", {claim_token} = NULL "
+	    "WHERE {published_at} IS NULL AND {global_sequence}");
+	filter_put_rows(s, list, n);
+	return store_exec(s, "resolve", changed, e);
 }
 
 static const struct bulk_change resolve = { lock_in_doubt, resolve_locked };

@@ -49,14 +49,6 @@ wanted_free(struct wanted *w)
 	free(w);
 }
 
-static void
-set_where(struct wanted *w, uint64_t sequence, enum where where)
-{
-	for (size_t i = 0; i < w->n; i++)
-		if (w->list[i] == sequence)
-			w->where[i] = where;
-}
-
 static int
 read_where(struct ctl *c, struct wanted *w, struct err *e)
 {
@@ -65,43 +57,42 @@ read_where(struct ctl *c, struct wanted *w, struct err *e)
 	if (rows == NULL)
 		return -1;
 	while (db_next(rows))
-		set_where(w, db_u64(rows, 0), (enum where)db_u64(rows, 1));
+		for (size_t i = 0; i < w->n; i++)
+			if (w->list[i] == db_u64(rows, 0))
+				w->where[i] = (enum where)db_u64(rows, 1);
 	db_rows_free(rows);
 	return 0;
 }
 
 static int
-locate_chunk(struct ctl *c, struct wanted *w, const uint64_t *list, size_t n,
-    struct err *e)
+locate_messages(struct ctl *c, struct wanted *w, struct err *e)
 {
-	if (store_has(c->store, T_DEAD)) {
-		store_sql(c->store, "SELECT global_sequence, ");
-		store_putf(c->store, "%d", DEAD);
-		store_put(c->store, " FROM {dead} WHERE global_sequence");
-		filter_put_rows(c->store, list, n);
+	struct store	*s = c->store;
+	size_t		 n;
+
+	for (size_t i = 0; i < w->n; i++)
+		w->where[i] = NOWHERE;
+	for (size_t i = 0; i < w->n; i += n) {
+		n = w->n - i < BULK_UPDATE_CHUNK ? w->n - i :
+		    BULK_UPDATE_CHUNK;
+		if (store_has(s, T_DEAD)) {
+			store_sql(s, "SELECT global_sequence, ");
+			store_putf(s, "%d FROM {dead} WHERE global_sequence",
+			    DEAD);
+			filter_put_rows(s, w->list + i, n);
+			if (read_where(c, w, e) < 0)
+				return -1;
+		}
+		store_sql(s, "SELECT {o.global_sequence}, "
+		    "IF({o.published_at} IS NOT NULL, ");
+		store_putf(s, "%d, IF(" MESSAGE_FREE ", %d, %d))", DELIVERED,
+		    PENDING, DELIVERING);
+		store_put(s, " FROM {outbox} AS o {primary} "
+		    "WHERE {o.global_sequence}");
+		filter_put_rows(s, w->list + i, n);
 		if (read_where(c, w, e) < 0)
 			return -1;
 	}
-	store_sql(c->store, "SELECT {o.global_sequence}, "
-	    "IF({o.published_at} IS NOT NULL, ");
-	store_putf(c->store, "%d, IF(" MESSAGE_FREE ", %d, %d))", DELIVERED,
-	    PENDING, DELIVERING);
-	store_put(c->store, " FROM {outbox} AS o {primary} "
-	    "WHERE {o.global_sequence}");
-	filter_put_rows(c->store, list, n);
-	return read_where(c, w, e);
-}
-
-static int
-locate_messages(struct ctl *c, struct wanted *w, struct err *e)
-{
-	for (size_t i = 0; i < w->n; i++)
-		w->where[i] = NOWHERE;
-	for (size_t i = 0; i < w->n; i += BULK_UPDATE_CHUNK)
-		if (locate_chunk(c, w, w->list + i,
-		    w->n - i < BULK_UPDATE_CHUNK ? w->n - i : BULK_UPDATE_CHUNK,
-		    e) < 0)
-			return -1;
 	return 0;
 }
 
@@ -166,24 +157,21 @@ message_bump_epochs(struct ctl *c, const uint64_t *list, size_t n,
 	return store_bump_selected(c->store, "bump", e);
 }
 
-/* An expired claim stays: its token marks the row as in doubt. */
-static int
-make_due(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
+static void
+put_fit(struct store *s, enum store_fit which, const struct db_rows *rows,
+    unsigned col)
 {
-	store_sql(c->store, "UPDATE {outbox} AS o {primary} "
-	    "SET {o.available_at} = LEAST({o.available_at}, {now})");
-	store_put(c->store, c->args.reset_attempts ? ", {o.attempts} = 0" : "");
-	store_put(c->store, " WHERE {o.global_sequence}");
-	filter_put_rows(c->store, list, n);
-	store_put(c->store, " AND " MESSAGE_FREE);
-	return store_exec(c->store, "retry", changed, e);
+	store_put_fit(s, which, db_nullable(rows, col),
+	    db_nullable(rows, col) == NULL ? 0 : db_length(rows, col));
+	store_put(s, ", ");
 }
 
-static struct db_rows *
-select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+/* The rows are locked, so the values read stay valid. */
+static int
+insert_discarded(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 {
 	struct store	*s = c->store;
+	struct db_rows	*rows;
 
 	store_sql(s, "SELECT {o.global_sequence}, ");
 	message_put_partition(s);
@@ -196,48 +184,23 @@ select_to_discard(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	message_put_from(s);
 	store_put(s, " WHERE {o.global_sequence}");
 	filter_put_rows(s, list, n);
-	return store_query(s, "discard", e);
-}
-
-static void
-put_fit(struct store *s, enum store_fit which, const struct db_rows *rows,
-    unsigned col)
-{
-	store_put_fit(s, which, db_nullable(rows, col),
-	    db_nullable(rows, col) == NULL ? 0 : db_length(rows, col));
-	store_put(s, ", ");
-}
-
-static void
-put_letter(struct store *s, const struct db_rows *rows)
-{
-	store_putf(s, "(%llu, ", (unsigned long long)db_u64(rows, 0));
-	put_fit(s, FIT_DEAD_LABEL, rows, 1);
-	put_fit(s, FIT_DEAD_KEY, rows, 2);
-	put_fit(s, FIT_DEAD_TYPE, rows, 3);
-	put_fit(s, FIT_DEAD_ERROR, rows, 4);
-	store_putf(s, "%llu, 'discarded', ",
-	    (unsigned long long)db_u64(rows, 5));
-	store_put_text(s, db_nullable(rows, 6));
-	store_put(s, ", {now}, ");
-	store_putf(s, "%llu)", (unsigned long long)db_u64(rows, 7));
-}
-
-/* The rows are locked, so the values read stay valid. */
-static int
-insert_discarded(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
-{
-	struct store	*s = c->store;
-	struct db_rows	*rows = select_to_discard(c, list, n, e);
-
-	if (rows == NULL)
+	if ((rows = store_query(s, "discard", e)) == NULL)
 		return -1;
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
 	    "order_key, event_type, last_error, attempts, reason, created_at, "
 	    "died_at, replay_no) VALUES ");
 	while (db_next(rows)) {
 		store_put_comma(s);
-		put_letter(s, rows);
+		store_putf(s, "(%llu, ", (unsigned long long)db_u64(rows, 0));
+		put_fit(s, FIT_DEAD_LABEL, rows, 1);
+		put_fit(s, FIT_DEAD_KEY, rows, 2);
+		put_fit(s, FIT_DEAD_TYPE, rows, 3);
+		put_fit(s, FIT_DEAD_ERROR, rows, 4);
+		store_putf(s, "%llu, 'discarded', ",
+		    (unsigned long long)db_u64(rows, 5));
+		store_put_text(s, db_nullable(rows, 6));
+		store_put(s, ", {now}, ");
+		store_putf(s, "%llu)", (unsigned long long)db_u64(rows, 7));
 	}
 	db_rows_free(rows);
 	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
@@ -246,24 +209,20 @@ insert_discarded(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 	return store_exec(s, "discard", NULL, e);
 }
 
-static int
-take_out(struct ctl *c, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	store_sql(c->store, "DELETE FROM {outbox} WHERE {global_sequence}");
-	filter_put_rows(c->store, list, n);
-	store_put(c->store, " AND {published_at} IS NULL AND "
-	    "({claim_token} IS NULL OR {available_at} <= NOW(6))");
-	return store_exec(c->store, "discard", changed, e);
-}
-
+/* An expired claim stays: its token marks the row as in doubt. */
 static int
 make_locked_due(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
 	if (message_bump_epochs(c, list, n, e) < 0)
 		return -1;
-	return make_due(c, list, n, changed, e);
+	store_sql(c->store, "UPDATE {outbox} AS o {primary} "
+	    "SET {o.available_at} = LEAST({o.available_at}, {now})");
+	store_put(c->store, c->args.reset_attempts ? ", {o.attempts} = 0" : "");
+	store_put(c->store, " WHERE {o.global_sequence}");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " AND " MESSAGE_FREE);
+	return store_exec(c->store, "retry", changed, e);
 }
 
 static int
@@ -275,23 +234,17 @@ discard_locked(struct ctl *c, const uint64_t *list, size_t n,
 	    (store_is_inline(c->store) &&
 	    store_keep_whole(c->store, list, n, e) < 0))
 		return -1;
-	return take_out(c, list, n, changed, e);
+	store_sql(c->store, "DELETE FROM {outbox} WHERE {global_sequence}");
+	filter_put_rows(c->store, list, n);
+	store_put(c->store, " AND {published_at} IS NULL AND "
+	    "({claim_token} IS NULL OR {available_at} <= NOW(6))");
+	return store_exec(c->store, "discard", changed, e);
 }
 
 const struct bulk_change message_retry_change = { lock_free_rows,
 	make_locked_due };
 const struct bulk_change message_discard_change = { lock_free_rows,
 	discard_locked };
-
-static bool
-is_any_left(const struct wanted *w, const bool *done)
-{
-	for (size_t i = 0; i < w->n; i++)
-		if (!done[i] && (w->where[i] == PENDING ||
-		    w->where[i] == DELIVERING))
-			return true;
-	return false;
-}
 
 /* Change the waiting rows.  If a worker was faster, read the states again. */
 static int
@@ -324,11 +277,16 @@ update_until_done(struct ctl *c, struct wanted *w,
     const struct bulk_change *how, bool *done, uint64_t *changed, struct err *e)
 {
 	int64_t	until = clock_ms() + c->args.wait * 1000;
+	bool	left;
 
 	*changed = 0;
 	while (update_pending(c, w, how, done, changed, e) == 0) {
-		if (how == &message_retry_change || c->args.dry_run ||
-		    !is_any_left(w, done) || clock_ms() >= until)
+		left = false;
+		for (size_t i = 0; i < w->n; i++)
+			left = left || (!done[i] && (w->where[i] == PENDING ||
+			    w->where[i] == DELIVERING));
+		if (how == &message_retry_change || c->args.dry_run || !left ||
+		    clock_ms() >= until)
 			return 0;
 		poll(NULL, 0, POLL_MS);
 		if (locate_messages(c, w, e) < 0)
