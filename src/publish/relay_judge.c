@@ -344,13 +344,23 @@ is_own_fault(const struct msg *m)
 	return m->outcome == OUT_DEAD && strcmp(m->reason, "attempts") != 0;
 }
 
+/* Was it tried?  Not if it waits for the probe of its type. */
+static bool
+was_tried_now(const struct flight *f, size_t i)
+{
+	return f->sent_at[i] != 0 || (f->state[i] == REFUSED &&
+	    f->class[i] != CLASS_OTHER);
+}
+
 static void
 count_failure(const struct flight *f, size_t i, struct relay_failures *n)
 {
 	const struct msg	*m = &f->b->msgs[i];
 
-	if (f->state[i] == REFUSED)
+	if (f->state[i] == REFUSED && was_tried_now(f, i))
 		n->refused[f->class[i]]++;
+	else if (f->state[i] == REFUSED)
+		return;
 	else if (is_without_answer(f, i))
 		n->refused[f->res->class]++;
 	else if (is_own_fault(m))
@@ -367,14 +377,6 @@ count_failures(struct flight *f)
 		return;
 	for (size_t i = 0; i < f->b->n; i++)
 		count_failure(f, i, &f->res->failures);
-}
-
-/* Was it tried?  Not if it waits for the probe of its type. */
-static bool
-was_tried_now(const struct flight *f, size_t i)
-{
-	return f->sent_at[i] != 0 || (f->state[i] == REFUSED &&
-	    f->class[i] != CLASS_OTHER);
 }
 
 /* Not by an answer that can be about this message alone. */

@@ -191,6 +191,17 @@ START_TEST(outage_of_one_of_two_streams_kills_nothing)
 }
 END_TEST
 
+/* Sends that the destination refused. */
+static unsigned
+refusals(void)
+{
+	unsigned	n = 0;
+
+	for (int i = 0; i < CLASSES; i++)
+		n += res.failures.refused[i];
+	return n;
+}
+
 /* One of a type that was not taken goes first, and not at once. */
 START_TEST(type_not_taken_is_tried_with_one)
 {
@@ -198,11 +209,13 @@ START_TEST(type_not_taken_is_tried_with_one)
 	types("xxyy");
 	publish_as("FFDD");
 	ck_assert_uint_eq(relay.breaker.n, 1);
+	ck_assert_uint_eq(refusals(), 2);
 
 	next_script("abcdaa", "AAAAAA");
 	types("xxxyyx");
 	publish_as("FFFDUU");
 	expect_sent("3");
+	ck_assert_uint_eq(refusals(), 0);
 	ck_assert(!res.down);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_int_ge(msgs[i].delay_ms, 700);
