@@ -2,6 +2,9 @@
 
 #include "ipc/backlog_ring.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #define MINUTE_MS	60000
 #define MINUTES		3	/* of growth */
 #define ENOUGH		6	/* samples of a minute */
@@ -9,6 +12,7 @@
 #define GROWN_PERCENT	10
 #define GROWN_PERCENT_ESTIMATED	25
 #define RATE_SAMPLES	3	/* for a rate, at least */
+#define WOBBLES		6	/* that a sample is off by chance */
 
 /* The k-th latest sample; there must be more than k. */
 static const struct backlog_sample *
@@ -105,33 +109,99 @@ backlog_ring_add(struct backlog_ring *r, const struct backlog_sample *s)
 		r->growing_since = s->at - MINUTES * MINUTE_MS;
 }
 
+struct point {
+	double	at, waiting;		/* seconds after the latest */
+};
+
 /*
- * The slope of the line that is nearest to the samples of the last minute (of
- * least squares), in rows per second.  An estimate and a count differ by up to
- * a factor of two, so only those like the latest are taken.
+ * The samples of the last minute, the latest first.  Where the way to count has
+ * changed, those before are not compared.
+ */
+static unsigned
+last_minute(const struct backlog_ring *r, struct point p[BACKLOG_SAMPLES])
+{
+	const struct backlog_sample	*s = latest(r, 0);
+	int64_t				 now = s->at;
+	uint32_t			 exact = s->exact;
+	unsigned			 n = 0;
+
+	for (; n < count_samples(r); n++) {
+		s = latest(r, n);
+		if (s->at <= now - MINUTE_MS || s->exact != exact)
+			break;
+		p[n] = (struct point){ (double)(s->at - now) / 1000,
+		    (double)s->waiting };
+	}
+	return n;
+}
+
+/* The line of least squares through n points: p.waiting = level + rate * p.at */
+struct line {
+	double	level, rate;
+};
+
+static struct line
+fit(const struct point *p, unsigned n)
+{
+	double		t = 0, w = 0, tt = 0, tw = 0, d;
+	struct line	l;
+
+	for (unsigned i = 0; i < n; i++) {
+		t += p[i].at;
+		w += p[i].waiting;
+		tt += p[i].at * p[i].at;
+		tw += p[i].at * p[i].waiting;
+	}
+	d = n * tt - t * t;
+	l.rate = d > 0 ? (n * tw - t * w) / d : 0;
+	l.level = (w - l.rate * t) / n;
+	return l;
+}
+
+static int
+double_cmp(const void *a, const void *b)
+{
+	double	x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How far samples lie from the line between their neighbours: the median. */
+static double
+find_wobble(const struct point *p, unsigned n)
+{
+	double	far[BACKLOG_SAMPLES];
+
+	for (unsigned i = 1; i + 1 < n; i++) {
+		struct line	l = fit((struct point[]){ p[i - 1], p[i + 1] },
+				    2);
+
+		far[i - 1] = fabs(l.level + l.rate * p[i].at - p[i].waiting);
+	}
+	qsort(far, n - 2, sizeof(far[0]), double_cmp);
+	return far[(n - 2) / 2];
+}
+
+/*
+ * In rows per second, since the number last turned or jumped: back to the first
+ * sample that is farther from the line of the later ones than they wobble.  With
+ * a jump every few seconds that is all of a minute.
  */
 static bool
 find_rate(const struct backlog_ring *r, double *rate)
 {
-	int64_t	now = latest(r, 0)->at;
-	double	n = 0, t = 0, w = 0, tt = 0, tw = 0;
+	struct point	p[BACKLOG_SAMPLES];
+	unsigned	n = last_minute(r, p), k = RATE_SAMPLES;
+	struct line	l;
+	double		bound;
 
-	for (unsigned k = 0; k < count_samples(r); k++) {
-		double	at = (double)(latest(r, k)->at - now) / 1000;
-		double	waiting = (double)latest(r, k)->waiting;
-
-		if (latest(r, k)->at <= now - MINUTE_MS ||
-		    latest(r, k)->exact != latest(r, 0)->exact)
-			break;
-		n++;
-		t += at;
-		w += waiting;
-		tt += at * at;
-		tw += at * waiting;
-	}
-	if (n < RATE_SAMPLES || n * tt - t * t <= 0)
+	if (n < RATE_SAMPLES)
 		return false;
-	*rate = (n * tw - t * w) / (n * tt - t * t);
+	bound = WOBBLES * find_wobble(p, n) + p[0].waiting / 50 + 10;
+	for (l = fit(p, k); k < n && fabs(l.level + l.rate * p[k].at -
+	    p[k].waiting) <= bound; l = fit(p, k))
+		k++;
+	*rate = l.rate;
 	return true;
 }
 
@@ -149,7 +219,7 @@ backlog_ring_growth(const struct backlog_ring *ring,
 	if (!g.known)
 		return g;
 	g.per_second = (int64_t)(rate < 0 ? rate - 0.5 : rate + 0.5);
-	if (g.per_second < 0 && trend(&r) < 0)
+	if (g.per_second < 0 && trend(&r) <= 0)
 		g.drained_ms = (int64_t)(s->waiting * 1000) / -g.per_second;
 	return g;
 }

@@ -35,7 +35,8 @@ void	backlog_ring_add(struct backlog_ring *, const struct backlog_sample *);
 struct backlog_growth {
 	bool	known;		/* there are samples of the last minute, and
 				   estimates are not mixed with counts */
-	int64_t	per_second;	/* over that minute; negative: it shrinks */
+	int64_t	per_second;	/* since the number last turned or jumped, or
+				   over that minute; negative: it shrinks */
 	int64_t	drained_ms;	/* until no row waits at that rate; 0: it does
 				   not shrink now */
 	int64_t	growing_since;	/* 0: it does not grow, or not for minutes */

@@ -31,25 +31,44 @@ map(int fd)
 	    MAP_SHARED, fd, 0);
 }
 
+/* What the master before did in the last minutes; its sums begin at 0 again. */
+static void
+keep_minutes(struct throughput *t, const struct scoreboard *old, int64_t now)
+{
+	t->since = now;
+	if (old == NULL)
+		return;
+	*t = old->throughput;
+	memset(&t->before, 0, sizeof(t->before));
+	for (size_t i = 0; i < FIGURES_MAX; i++)
+		t->destinations[i].taken = t->destinations[i].failed = 0;
+}
+
 struct scoreboard *
 scoreboard_create(const char *path, int *fd, struct err *e)
 {
-	struct scoreboard	*b;
+	struct scoreboard	*b, *old;
+	bool			 alive;
 
 	/* A new file: other processes may still map and write the old one. */
+	old = scoreboard_open(path, &alive, e);
 	unlink(path);
 	*fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (*fd < 0) {
 		err_set(e, "create %s: %s", path, strerror(errno));
+		scoreboard_close(old);
 		return NULL;
 	}
 	if ((b = map(*fd)) == MAP_FAILED) {
 		err_set(e, "map %s: %s", path, strerror(errno));
+		scoreboard_close(old);
 		close(*fd);
 		return NULL;
 	}
 	b->magic = SCOREBOARD_MAGIC;
 	b->started_at = time(NULL);
+	keep_minutes(&b->throughput, old, b->started_at);
+	scoreboard_close(old);
 	return b;
 }
 

@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425847	/* "OBXG", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425848	/* "OBXH", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -231,8 +231,8 @@ struct scoreboard {
 };
 
 /*
- * Create the file anew and map it for this process and its children.  *fd stays
- * open, for scoreboard_live(); the caller closes it.  Returns NULL with an
+ * Create the file anew and map it for this process and its children.  The last
+ * minutes of the master before are kept.  *fd stays open, for scoreboard_live(); the caller closes it.  Returns NULL with an
  * error, and then nothing stays open or mapped.
  */
 struct scoreboard	*scoreboard_create(const char *path, int *fd,

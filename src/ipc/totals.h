@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "common/figures.h"
 #include "util/histogram.h"
 
 #define TOTALS_STATEMENTS	80	/* names, and one for all others */
@@ -79,9 +80,21 @@ struct throughput_minute {
 	struct histogram commit_to_ack;
 };
 
+/* Tries of one destination. */
+struct throughput_destination {
+	char		name[FIGURES_NAME];	/* "": free */
+	uint64_t	taken, failed;		/* sums at the last sample */
+	struct {
+		int64_t	 minute;
+		uint32_t taken, failed;
+	} minutes[THROUGHPUT_MINUTES];
+};
+
 struct throughput {
+	int64_t		since;		/* seconds, UTC: nothing before that */
 	struct throughput_minute before;	/* sums at the last sample */
 	struct throughput_minute minutes[THROUGHPUT_MINUTES];
+	struct throughput_destination destinations[FIGURES_MAX];
 };
 
 /* The processes that a master starts. */

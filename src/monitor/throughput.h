@@ -1,7 +1,7 @@
 /*
  * throughput.h - what was relayed in each of the last 60 minutes
  *
- * Kept in the scoreboard, so that a new monitor goes on with it.
+ * Kept in the scoreboard, so that a new monitor, or daemon, goes on with it.
  */
 #ifndef OUTBOX_THROUGHPUT_H
 #define OUTBOX_THROUGHPUT_H
@@ -23,12 +23,15 @@ void	throughput_sample(struct scoreboard *, int64_t now);
  * The last 60 minutes of this host's daemon, as
  *
  *	{"minutes": [{"at", "claimed", "published", "failed", "p50_ms",
- *	"p99_ms"}, ...], "claimed", "published", "failed", "p50_ms", "p99_ms"}
+ *	"p99_ms"}, ...], "claimed", "published", "failed", "p50_ms", "p99_ms",
+ *	"since", "destinations": [{"destination", "minutes": [{"taken",
+ *	"failed"}, ...]}, ...]}
  *
  * The oldest minute is the first one, that of now is the last one and not over.
  * at is the minute's begin, RFC 3339.  The times are from commit to
  * acknowledgement, null in a minute without a message.  Beside the list are the
- * sums.  The caller frees.
+ * sums.  since is when the daemon started; if it found the minutes of the one
+ * before, when that did.  The caller frees.
  */
 json_t	*throughput_json(const struct scoreboard *, int64_t now);
 

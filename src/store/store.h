@@ -433,8 +433,8 @@ int	store_fetch_away(struct store *, const uint64_t *sequences, size_t n,
 
 /*
  * store_backlog.c: the number of waiting rows.  Up to STORE_BACKLOG_EXACT they
- * are counted.  Above it, or if the server estimates far more rows, the number
- * is the server's estimate.  Reads no more than about 11,000 rows.
+ * are counted.  Above it, the number is an estimate from a few hundred samples.
+ * Reads no more than about 12,000 rows.
  */
 #define STORE_BACKLOG_EXACT	10000
 struct store_backlog {
@@ -443,8 +443,12 @@ struct store_backlog {
 	bool		exact;
 	uint64_t	waiting;
 	uint64_t	parked;		/* of these */
+	bool		parked_least;	/* so many, or more */
 };
 int	store_backlog(struct store *, struct store_backlog *, struct err *);
+
+/* The same of rows that were delivered in the last hour, of 1,000 at most. */
+int	store_delivered(struct store *, struct store_backlog *, struct err *);
 
 /*
  * store_newest.c: the next number that a row or event will get, and the highest

@@ -1,15 +1,25 @@
 /*
- * store_backlog.c - the number of waiting rows, without reading all of them
+ * store_backlog.c - the number of rows that wait, or were delivered in the last
+ * hour, without reading all of them
  *
  * For the janitor and outboxctl.
  */
 
 #include "store/store_impl.h"
 
+#include <stdlib.h>
+
 #include <bsd/string.h>
 
-/* Rows counted before the server is asked for an estimate. */
+/* Rows counted before their number is estimated. */
 #define FEW		1000
+
+#define WAITING		"{published_at} IS NULL"
+
+/* For an estimate: of numbers that are twice as far from the newest, so many. */
+#define SAMPLES_OF_OCTAVE 32
+#define SAMPLES_MAX	(SAMPLES_OF_OCTAVE * 65)
+#define SAMPLES_ENOUGH	20
 
 /*
  * Find an index in which all waiting rows are one range: the claim's, or any
@@ -33,12 +43,12 @@ find_index(struct store *s, char name[DB_NAME_SIZE], struct err *e)
 }
 
 /*
- * Count the first max + 1 waiting rows, and the parked ones among them.  They
- * are fetched and counted here, because the server would write a derived table
- * to count it.
+ * Count the first max + 1 rows of the range, and the parked ones among them.
+ * They are fetched and counted here, because the server would write a derived
+ * table to count it.
  */
 static int
-count_rows(struct store *s, const char *index, unsigned max,
+count_rows(struct store *s, const char *index, const char *where, unsigned max,
     struct store_backlog *b, struct err *e)
 {
 	struct db_rows	*rows;
@@ -47,7 +57,9 @@ count_rows(struct store *s, const char *index, unsigned max,
 	    "SELECT " PARKED_RANGE("{partition_key}") : "SELECT 0");
 	store_put(s, " FROM {outbox} ");
 	store_put_index(s, "FORCE", index);
-	store_putf(s, " WHERE {published_at} IS NULL LIMIT %u", max + 1);
+	store_put(s, " WHERE ");
+	store_put(s, where);
+	store_putf(s, " LIMIT %u", max + 1);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	b->waiting = db_nrows(rows);
@@ -55,13 +67,15 @@ count_rows(struct store *s, const char *index, unsigned max,
 		b->parked += db_u64(rows, 0);
 	db_rows_free(rows);
 	b->exact = b->waiting <= max;
+	if (b->parked > max)
+		b->parked = max;
 	return 0;
 }
 
 /* The optimizer's estimate, from a few pages of the index. */
 static int
-estimate(struct store *s, const char *index, const char *which, uint64_t *n,
-    struct err *e)
+ask_optimizer(struct store *s, const char *index, const char *where,
+    uint64_t *n, struct err *e)
 {
 	struct db_rows	*rows;
 	int		 col;
@@ -70,8 +84,8 @@ estimate(struct store *s, const char *index, const char *which, uint64_t *n,
 	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT {partition_key} "
 	    "FROM {outbox} ");
 	store_put_index(s, "USE", index);
-	store_put(s, " WHERE {published_at} IS NULL");
-	store_put(s, which);
+	store_put(s, " WHERE ");
+	store_put(s, where);
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	*n = 0;
@@ -81,16 +95,91 @@ estimate(struct store *s, const char *index, const char *which, uint64_t *n,
 	return 0;
 }
 
+/* One number stands for width of them. */
+struct sample {
+	uint64_t	number, width;
+};
+
 /*
- * For far more rows than may be counted, an estimate is enough: it is seldom
- * off by more than a factor of two.  It is not used for few rows, as it
- * includes delivered ones that the server has not purged yet.
+ * Numbers up to the newest, by chance but the same in each call: the more of
+ * them the newer, because that is where most rows of the range are.
  */
-int
-store_backlog(struct store *s, struct store_backlog *b, struct err *e)
+static size_t
+choose_samples(uint64_t newest, struct sample to[SAMPLES_MAX])
 {
-	char		index[DB_NAME_SIZE];
-	uint64_t	waiting, parked;
+	size_t	n = 0;
+
+	for (uint64_t end = newest + 1, from; end > 0; end = from) {
+		uint64_t	width = 256;
+
+		while (width < (newest + 1 - end) / SAMPLES_OF_OCTAVE)
+			width *= 2;
+		from = (end - 1) / width * width;
+		to[n++] = (struct sample){ from + ((from + width) *
+		    0x9e3779b97f4a7c15 >> 32) % (end - from), end - from };
+	}
+	return n;
+}
+
+/* *hits: samples that are in the range; *n: the rows that they stand for. */
+static int
+ask_samples(struct store *s, const char *where, const struct sample *list,
+    size_t nsamples, uint64_t *n, unsigned *hits, struct err *e)
+{
+	struct db_rows	*rows;
+	size_t		 i = 0;
+
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} WHERE ");
+	store_put(s, where);
+	for (size_t k = 0; k < nsamples; k++)
+		store_putf(s, "%s%llu", k == 0 ? " AND {global_sequence} IN (" :
+		    ", ", (unsigned long long)list[k].number);
+	store_put(s, ") ORDER BY {global_sequence} DESC");
+	if ((rows = store_query(s, "backlog", e)) == NULL)
+		return -1;
+	for (*n = *hits = 0; db_next(rows); ++*hits) {
+		while (i < nsamples - 1 && list[i].number != db_u64(rows, 0))
+			i++;
+		*n += list[i].width;
+	}
+	db_rows_free(rows);
+	return 0;
+}
+
+/*
+ * For more rows than may be counted.  The optimizer also counts what is deleted
+ * and not purged yet, and never says more than half of the table; so it is asked
+ * only where few samples are in the range.
+ */
+static int
+estimate(struct store *s, const char *index, const char *where, uint64_t *n,
+    struct err *e)
+{
+	struct sample	list[SAMPLES_MAX];
+	char		newest[32];
+	unsigned	hits = 0;
+	size_t		nsamples;
+
+	store_sql(s, "SELECT MAX({global_sequence}) FROM {outbox}");
+	if (store_query_text(s, "backlog", newest, sizeof(newest), e) < 0)
+		return -1;
+	nsamples = choose_samples(strtoull(newest, NULL, 10), list);
+	if (nsamples > 0 &&
+	    ask_samples(s, where, list, nsamples, n, &hits, e) < 0)
+		return -1;
+	return hits >= SAMPLES_ENOUGH ? 0 :
+	    ask_optimizer(s, index, where, n, e);
+}
+
+/*
+ * Few rows are counted in any case: an estimate may include deleted ones.  Above
+ * them, those are counted that are likely to be no more than most.
+ */
+static int
+measure(struct store *s, char index[DB_NAME_SIZE], const char *where,
+    unsigned most, struct store_backlog *b, struct err *e)
+{
+	uint64_t	n;
 
 	*b = (struct store_backlog){ .known = false };
 	if (find_index(s, index, e) < 0)
@@ -98,25 +187,48 @@ store_backlog(struct store *s, struct store_backlog *b, struct err *e)
 	if (index[0] == '\0')
 		return 0;
 	b->known = true;
-	if (count_rows(s, index, FEW, b, e) < 0)
+	if (count_rows(s, index, where, FEW, b, e) < 0)
 		return -1;
 	if (b->exact)
 		return 0;
-	if (estimate(s, index, "", &waiting, e) < 0)
+	if (estimate(s, index, where, &n, e) < 0)
 		return -1;
-	if (waiting <= 4 * STORE_BACKLOG_EXACT &&
-	    count_rows(s, index, STORE_BACKLOG_EXACT, b, e) < 0)
+	if (n <= 4 * most && most > FEW &&
+	    count_rows(s, index, where, most, b, e) < 0)
 		return -1;
-	if (!b->exact && b->waiting < waiting)
-		b->waiting = waiting;
-	if (b->exact || !store_has(s, T_BLOCKED) ||
+	if (!b->exact && b->waiting < n)
+		b->waiting = n;
+	return 0;
+}
+
+int
+store_backlog(struct store *s, struct store_backlog *b, struct err *e)
+{
+	char		index[DB_NAME_SIZE];
+	uint64_t	parked;
+
+	if (measure(s, index, WAITING, STORE_BACKLOG_EXACT, b, e) < 0)
+		return -1;
+	b->parked_least = b->known && !b->exact;
+	if (!b->parked_least || !store_has(s, T_BLOCKED) ||
 	    store_index(s) != INDEX_BY_TIME)
 		return 0;
-	if (estimate(s, index, " AND " PARKED_RANGE("{partition_key}"), &parked,
-	    e) < 0)
+	if (estimate(s, index, WAITING " AND " PARKED_RANGE("{partition_key}"),
+	    &parked, e) < 0)
 		return -1;
-	/* The optimizer's estimate for no rows is 1. */
-	if (b->parked < parked && parked > 1)
+	/* Where there are none the optimizer says 1. */
+	if (b->parked < parked && parked > 1) {
 		b->parked = parked;
+		b->parked_least = false;
+	}
 	return 0;
+}
+
+int
+store_delivered(struct store *s, struct store_backlog *b, struct err *e)
+{
+	char	index[DB_NAME_SIZE];
+
+	return measure(s, index, "{published_at} > NOW(6) - INTERVAL 1 HOUR",
+	    FEW, b, e);
 }

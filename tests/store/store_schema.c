@@ -377,6 +377,52 @@ START_TEST(names_may_be_long)
 }
 END_TEST
 
+/* Of the truth, in percent. */
+static unsigned
+percent(uint64_t n, uint64_t truth)
+{
+	return (unsigned)(n * 100 / truth);
+}
+
+/*
+ * The newest 24,576 rows of 65,536 wait.  A snapshot keeps the entries of all in
+ * the index.
+ */
+START_TEST(backlog_is_estimated)
+{
+	struct store		*other = store_of(conf, OTHER);
+	struct store_backlog	 b;
+
+	sql("INSERT INTO outbox (global_sequence, partition_key) VALUES "
+	    "(1, 'p00')");
+	for (int n = 1; n < 65536; n *= 2)
+		sql("INSERT INTO outbox (global_sequence, partition_key) "
+		    "SELECT global_sequence + (SELECT MAX(global_sequence) "
+		    "FROM outbox), 'p00' FROM outbox");
+	ck_ok(store_backlog(st, &b, &e));
+	ck_assert(!b.exact && b.parked == 0);
+	ck_assert_uint_ge(percent(b.waiting, 65536), 90);
+	ck_assert_uint_le(percent(b.waiting, 65536), 110);
+	ck_ok(store_delivered(st, &b, &e));
+	ck_assert(b.exact && b.waiting == 0);
+	store_sql(other, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+	ck_ok(store_exec(other, "begin", NULL, &e));
+	sql("UPDATE outbox SET published_at = NOW(6) WHERE global_sequence <= "
+	    "40960; UPDATE outbox SET partition_key = '!2' WHERE "
+	    "global_sequence > 60000");
+	ck_ok(store_backlog(st, &b, &e));
+	ck_assert_uint_ge(percent(b.waiting, 24576), 85);
+	ck_assert_uint_le(percent(b.waiting, 24576), 115);
+	ck_assert_uint_ge(percent(b.parked, 5536), 50);
+	ck_assert_uint_le(percent(b.parked, 5536), 200);
+	ck_ok(store_delivered(st, &b, &e));
+	ck_assert(!b.exact);
+	ck_assert_uint_ge(percent(b.waiting, 40960), 85);
+	ck_assert_uint_le(percent(b.waiting, 40960), 115);
+	store_free(other);
+}
+END_TEST
+
 START_TEST(empty_settings_are_filled)
 {
 	unsigned	count = 24, other = 8;
@@ -737,6 +783,7 @@ add_schema(Suite *s, const struct kind *k)
 	tc = add_case(s, "settings", k, k->start, begin_store, end_store);
 	tcase_add_test(tc, own_schema_is_understood);
 	tcase_add_test(tc, result_is_whole);
+	tcase_add_test(tc, backlog_is_estimated);
 	tcase_add_test(tc, empty_settings_are_filled);
 	tcase_add_test(tc, first_to_fill_wins);
 	tcase_add_test(tc, settings_win);

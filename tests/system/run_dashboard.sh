@@ -108,6 +108,8 @@ is "$(js 'document.querySelectorAll("#partitions .cell").length')" 16 \
 shows_text '#tile-delivered .value' '^[0-9,]+$' 'the last hour is counted'
 shows_text '#destinations' 'EVENTS' 'the destination is named'
 shows_text '#destinations .figures' '[1-9][0-9]*/s' 'and has a rate'
+shows_text '#destinations .failures' '^0 of [0-9,]+ tries failed$' \
+    'and tells how much fails'
 before=$(text_of '#tile-delivered .value')
 grows() { [ "$(text_of '#tile-delivered .value')" != "$before" ]; }
 within 15 'numbers grow without a reload' grows
@@ -225,6 +227,11 @@ shows_text '#problems .remedy code' \
     '^outboxctl -c [^ ]*/outbox.yml dead show [0-9]+$' \
     'a command in a remedy is a whole one'
 picture blocked
+screen 360 740
+is "$(js '(document.querySelector("#problems .remedy").append(
+    "x".repeat(300)), document.documentElement.scrollWidth)')" 360 \
+    'a long word in a remedy: as wide as a phone'
+screen 1400 900
 go '#/keys'
 click '#keys button[data-action="release"]'
 click '#confirm'
@@ -311,6 +318,18 @@ shows_text '#live' 'Connection lost . data of [0-9]+ s' \
     'without a monitor: it says how old its data is'
 start_fleet
 within 40 'it comes back by itself' reads '#live' '^Live$'
+go '#/overview'
+shows_text '#tile-delivered .value' '[1-9]' \
+    'another daemon: the last hour is known by the table'
+shows_text '#throughput .reading' '[1-9][0-9,]* published' \
+    'and by the minutes of the daemon before'
+stop_master "$MASTER"
+rm -f "$DIR"/run/*.scoreboard
+start_fleet
+within 40 'it comes back without them' reads '#live' '^Live$'
+shows_text '#throughput .reading' '^Since [0-9:]+ UTC.0 published' \
+    'the chart says since when it counts'
+shows_text '#tile-delivered .value' '[1-9]' 'the last hour is still known'
 go '#/workers'
 shows_text '#workers tbody' 'running.*running' 'two workers run'
 picture workers

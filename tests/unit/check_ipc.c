@@ -254,6 +254,43 @@ START_TEST(board_is_read_by_others)
 }
 END_TEST
 
+/* The next master goes on with its minutes, and counts from 0. */
+START_TEST(minutes_outlive_the_master)
+{
+	const char		*path = in_dir("scoreboard").text;
+	struct err		 e = { "" };
+	struct scoreboard	*b;
+	struct throughput	*t;
+	int			 fd;
+
+	unlink(path);
+	ck_assert_ptr_nonnull(b = scoreboard_create(path, &fd, &e));
+	t = &b->throughput;
+	ck_assert_int_eq(t->since, b->started_at);
+	t->since = 60;
+	t->before.published = 9;
+	t->minutes[3] = (struct throughput_minute){ .minute = 3,
+	    .published = 7 };
+	strcpy(t->destinations[1].name, "hooks");
+	t->destinations[1].failed = 5;
+	t->destinations[1].minutes[3].failed = 4;
+	b->totals[0].published = 9;
+	scoreboard_close(b);
+	close(fd);
+	ck_assert_ptr_nonnull(b = scoreboard_create(path, &fd, &e));
+	t = &b->throughput;
+	ck_assert_int_eq(t->since, 60);
+	ck_assert_uint_eq(t->minutes[3].published, 7);
+	ck_assert_uint_eq(t->before.published, 0);
+	ck_assert_uint_eq(b->totals[0].published, 0);
+	ck_assert_uint_eq(t->destinations[1].failed, 0);
+	ck_assert_uint_eq(t->destinations[1].minutes[3].failed, 4);
+	scoreboard_close(b);
+	close(fd);
+	remove(path);
+}
+END_TEST
+
 /* A text of a server, cut and without what moves a cursor. */
 START_TEST(error_on_the_board_is_clean)
 {
@@ -835,6 +872,83 @@ START_TEST(rows_that_vanish_count_by_their_share)
 }
 END_TEST
 
+/* 10,000 rows at once, at 100 s and at 130 s, which 80 a second leave. */
+static int64_t
+two_jumps(int64_t t)
+{
+	return (t < 100 ? 0 : 10000 - (t - 100) * 80) + (t < 130 ? 0 : 10000);
+}
+
+static int64_t
+jump_and_stand(int64_t t)
+{
+	return t < 100 ? 3 : 10003;
+}
+
+/* An outage ends at 200 s. */
+static int64_t
+outage(int64_t t)
+{
+	return t < 200 ? t * 50 : 10000 - (t - 200) * 70 + wobble(20);
+}
+
+/* Every twelve seconds 1,000 rows at once, of which 900 are sent. */
+static int64_t
+teeth(int64_t t)
+{
+	return t / 12 * 100 + 900 - t % 12 * 75;
+}
+
+/* Nobody took samples in the meantime. */
+static int64_t
+gap(int64_t t)
+{
+	return t > 130 && t < 165 ? -1 : two_jumps(t - 20);
+}
+
+static const struct {
+	const char	*name;
+	int64_t		(*waiting)(int64_t t);
+	int		 from, until;
+	int64_t		 low, high;	/* rows in ten seconds */
+} trends[] = {
+	{ "a jump", two_jumps, 112, 130, -850, -750 },
+	{ "another one", two_jumps, 142, 280, -850, -750 },
+	{ "a jump and nothing", jump_and_stand, 112, 300, 0, 0 },
+	{ "an outage", outage, 100, 200, 490, 510 },
+	{ "the end of an outage", outage, 212, 300, -1000, -400 },
+	{ "bursts", teeth, 100, 300, 0, 250 },
+	{ "a busy fleet", busy, 100, 300, -1500, 1500 },
+	{ "a gap", gap, 177, 280, -850, -750 },
+};
+
+/* Also by a reader between two samples. */
+START_TEST(backlog_trend_is_that_of_now)
+{
+	struct backlog_ring	r = { 0 };
+
+	wobble_state = 1;
+	for (int t = 0; t < trends[_i].until; t++) {
+		int64_t			n = trends[_i].waiting(t);
+		struct backlog_sample	now = { clock_of(t), (uint64_t)n, 1 };
+		struct backlog_growth	g = backlog_ring_growth(&r, &now);
+		int64_t			ms = g.drained_ms * -g.per_second;
+
+		if (n < 0)
+			continue;
+		if (t % 4 == 0)
+			backlog_ring_add(&r, &now);
+		if (t < trends[_i].from)
+			continue;
+		ck_assert_msg(g.known && g.per_second * 10 >= trends[_i].low &&
+		    g.per_second * 10 <= trends[_i].high, "%s: %lld at %d",
+		    trends[_i].name, (long long)g.per_second, t);
+		if (trends[_i].high < 0)
+			ck_assert_int_le(llabs(ms - n * 1000), -g.per_second);
+	}
+}
+END_TEST
+
 START_TEST(backlog_stops_to_grow)
 {
 	struct backlog_ring	r = { 0 };
@@ -924,6 +1038,7 @@ main(void)
 
 	tc = add_case(s, "scoreboard");
 	tcase_add_test(tc, board_is_read_by_others);
+	tcase_add_test(tc, minutes_outlive_the_master);
 	tcase_add_test(tc, error_on_the_board_is_clean);
 	tcase_add_test(tc, board_of_a_dead_master_is_dead);
 	tcase_add_test(tc, board_with_a_reused_pid_is_dead);
@@ -940,6 +1055,7 @@ main(void)
 	tcase_add_loop_test(tc, backlog_grows_or_not, 0, NROWS(stories));
 	tcase_add_test(tc, backlog_growth_is_measured);
 	tcase_add_loop_test(tc, backlog_stops_to_grow, 0, NROWS(ends));
+	tcase_add_loop_test(tc, backlog_trend_is_that_of_now, 0, NROWS(trends));
 	tcase_add_test(tc, backlog_is_drained);
 	tcase_add_test(tc, backlog_of_estimates_is_not_compared);
 	tcase_add_test(tc, backlog_without_samples_is_unknown);

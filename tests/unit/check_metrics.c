@@ -433,6 +433,81 @@ START_TEST(minutes_are_forgotten)
 }
 END_TEST
 
+/* The first of the list in this minute, as "taken,failed". */
+static const char *
+tries_at(const json_t *o, size_t minute)
+{
+	static char	 text[32];
+	const json_t	*m = json_array_get(json_object_get(json_array_get(
+			    json_object_get(o, "destinations"), 0),
+			    "minutes"), minute);
+
+	snprintf(text, sizeof(text), "%d,%d", (int)json_integer_value(
+	    json_object_get(m, "taken")), (int)json_integer_value(
+	    json_object_get(m, "failed")));
+	return text;
+}
+
+/* Their tries are those of all workers; a route may count from 0 again. */
+START_TEST(tries_of_destinations_are_counted)
+{
+	struct figures	*f[2];
+	json_t		*o;
+
+	for (int i = 0; i < 2; i++) {
+		board->lines[i].state = SCOREBOARD_RUNNING;
+		board->lines[i].started_at = 1;
+		f[i] = &board->figures[i].list[i];
+		strcpy(f[i]->name, "hooks");
+		f[i]->used = true;
+	}
+	throughput_sample(board, NOON);
+	f[0]->taken = 7;
+	f[1]->failed = 2;
+	throughput_sample(board, NOON + 1);
+	f[0]->taken = 8;
+	throughput_sample(board, NOON + 60);
+	f[0]->taken = 3;
+	throughput_sample(board, NOON + 120);
+	o = throughput_json(board, NOON + 121);
+	ck_assert_uint_eq(json_array_size(json_object_get(o, "destinations")),
+	    1);
+	ck_assert_str_eq(tries_at(o, 56), "0,0");
+	ck_assert_str_eq(tries_at(o, 57), "7,2");
+	ck_assert_str_eq(tries_at(o, 58), "1,0");
+	ck_assert_str_eq(tries_at(o, 59), "3,0");
+	json_decref(o);
+}
+END_TEST
+
+/* With as many other names as there is room for, those are gone. */
+START_TEST(destinations_that_are_gone_give_way)
+{
+	struct figures	*f = board->figures[0].list;
+	json_t		*o;
+
+	board->lines[0].state = SCOREBOARD_RUNNING;
+	board->lines[0].started_at = 1;
+	for (int t = 0; t < 3; t++) {
+		for (int i = 0; i < FIGURES_MAX; i++) {
+			snprintf(f[i].name, sizeof(f[i].name), "r%d",
+			    t * 20 + i);
+			f[i].used = true;
+			f[i].taken++;
+		}
+		throughput_sample(board, NOON);
+	}
+	o = throughput_json(board, NOON);
+	ck_assert_uint_eq(json_array_size(json_object_get(o, "destinations")),
+	    FIGURES_MAX);
+	for (int i = 0; i < FIGURES_MAX; i++)
+		ck_assert_int_ge(atoi(json_string_value(json_object_get(
+		    json_array_get(json_object_get(o, "destinations"),
+		    (size_t)i), "destination")) + 1), 40);
+	json_decref(o);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -463,5 +538,7 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, minutes_are_counted);
 	tcase_add_test(tc, minutes_are_forgotten);
+	tcase_add_test(tc, tries_of_destinations_are_counted);
+	tcase_add_test(tc, destinations_that_are_gone_give_way);
 	return run_suite(s);
 }

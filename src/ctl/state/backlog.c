@@ -1,13 +1,17 @@
 /*
- * backlog.c - the number of waiting rows, and whether it grows
+ * backlog.c - the number of waiting rows, and whether it grows; what the last
+ * hour delivered
  *
  * The daemon of this host takes samples of it; the latest one is our own.
  */
+
+#include <stdio.h>
 
 #include "ctl/state/state_impl.h"
 
 #include "store/store.h"
 #include "util/clock.h"
+#include "util/display.h"
 
 static json_t *
 positive_or_null(int64_t n)
@@ -17,10 +21,16 @@ positive_or_null(int64_t n)
 
 static void
 put_growth(json_t *backlog, const struct backlog_ring *ring,
-    const struct backlog_sample *latest)
+    const struct backlog_sample *latest, uint64_t parked)
 {
 	struct backlog_growth	g = backlog_ring_growth(ring, latest);
 	int64_t			since = g.growing_since;
+
+	/* Those that are parked stay. */
+	if (parked > 0 && latest->waiting > 0)
+		g.drained_ms = parked >= latest->waiting ? 0 :
+		    (int64_t)((double)g.drained_ms * (double)(latest->waiting -
+		    parked) / (double)latest->waiting);
 
 	json_object_set_new(backlog, "growth_per_second", g.known ?
 	    json_integer(g.per_second) : json_null());
@@ -44,11 +54,38 @@ state_backlog(struct ctl *c, struct err *e)
 		return NULL;
 	if (!b.known)
 		return json_null();
-	backlog = json_pack("{s:I, s:b, s:I}", "waiting",
+	backlog = json_pack("{s:I, s:b, s:I, s:b}", "waiting",
 	    (json_int_t)b.waiting, "exact", b.exact, "parked",
-	    (json_int_t)b.parked);
+	    (json_int_t)b.parked, "parked_least", b.parked_least);
 	state_backlog_ring(c, &ring);
 	latest = (struct backlog_sample){ clock_ms(), b.waiting, b.exact };
-	put_growth(backlog, &ring, &latest);
+	put_growth(backlog, &ring, &latest, b.parked);
 	return backlog;
+}
+
+const char *
+state_parked_text(char text[STATE_PARKED_SIZE], const json_t *backlog)
+{
+	json_int_t	n = member_number(backlog, "parked");
+	char		number[DISPLAY_SIZE];
+	bool		least = json_is_true(json_object_get(backlog,
+			    "parked_least"));
+
+	display_number(number, n);
+	snprintf(text, STATE_PARKED_SIZE, "%s%s%s", n == 0 || least ||
+	    json_is_true(json_object_get(backlog, "exact")) ? "" : "about ",
+	    number, n > 0 && least ? " or more" : "");
+	return text;
+}
+
+int
+state_put_delivered(struct ctl *c, json_t *state, struct err *e)
+{
+	struct store_backlog	b;
+
+	if (store_delivered(c->store, &b, e) < 0)
+		return -1;
+	return json_object_set_new(state, "delivered", !b.known ?
+	    json_null() : json_pack("{s:I, s:b}", "last_hour",
+	    (json_int_t)b.waiting, "exact", b.exact));
 }

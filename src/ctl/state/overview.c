@@ -450,7 +450,8 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
 		put_schema, state_put_missing, put_workers, put_partitions,
-		put_strays, put_backlog, put_blocked_keys, put_held,
+		put_strays, put_backlog, state_put_delivered,
+		put_blocked_keys, put_held,
 		put_dead_letters, put_streams,
 		state_put_counts, state_put_rights, state_put_outboxes,
 		put_server,

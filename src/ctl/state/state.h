@@ -25,9 +25,10 @@
 /*
  * overview.c: everything, and "problems", the list of health.h:
  *
- *	workers, partitions, oldest, strays, backlog, blocked, dead, streams,
- *	counts, undeclared, rights, missing, outbox: of the tables; workers of a
- *	daemon that has died are stale, though their heartbeat is not over
+ *	workers, partitions, oldest, strays, backlog, delivered, blocked, dead,
+ *	streams, counts, undeclared, rights, missing, outbox: of the tables;
+ *	workers of a daemon that has died are stale, though their heartbeat is
+ *	not over
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database	null, or {"error"}: then those above are missing
@@ -117,14 +118,20 @@ int	 state_straggler(struct ctl *, const struct counts *,
  * backlog.c: the number of waiting rows, null if no index allows it without
  * reading all rows:
  *
- * waiting, exact, parked	as in store_backlog()
- * growth_per_second	of the last minute, negative if the number shrinks; null
- *			if the daemon of this host has too few samples of it
- * drained_in_ms	at this rate no row waits; null if it does not shrink
+ * waiting, exact, parked, parked_least	as in store_backlog()
+ * growth_per_second	as in backlog_ring_growth(); null if the daemon of this
+ *			host has too few samples of it
+ * drained_in_ms	at this rate no row waits that is not parked; null if the
+ *			number does not shrink
  * growing_since, growing_for_ms	see backlog_ring.h; null if it does not
  *			grow for minutes
  */
 json_t	*state_backlog(struct ctl *, struct err *);
+
+/* "12", "about 2,300", "1,000 or more": those of it that are parked. */
+#define STATE_PARKED_SIZE	48
+const char *state_parked_text(char text[STATE_PARKED_SIZE],
+	    const json_t *backlog);
 
 /*
  * this_host.c: the scoreboard of this host; null: no daemon runs here, or one

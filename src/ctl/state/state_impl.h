@@ -37,6 +37,12 @@ int	 state_put_gaps(struct ctl *, struct pub *, json_t *state, struct err *);
 int	 state_put_clock(struct ctl *, json_t *state, json_int_t leases,
 	    struct err *);
 
+/*
+ * backlog.c: put "delivered": how many rows of the "last_hour", by any host, are
+ * still there, and whether that is "exact"; null: no index tells it.
+ */
+int	 state_put_delivered(struct ctl *, json_t *state, struct err *);
+
 /* missing.c: put "missing", {"table", "cost"} for each table that is gone. */
 int	 state_put_missing(struct ctl *, json_t *state, struct err *);
 

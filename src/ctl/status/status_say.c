@@ -233,7 +233,7 @@ say_waiting(const struct ctl *c, const json_t *status)
 {
 	const json_t	*w = json_object_get(status, "backlog");
 	struct buf	 b = { 0 };
-	char		 number[DISPLAY_SIZE];
+	char		 text[STATE_PARKED_SIZE];
 
 	if (!json_is_object(w)) {
 		buf_str(&b, "not counted: no index begins with published_at");
@@ -242,10 +242,7 @@ say_waiting(const struct ctl *c, const json_t *status)
 		    "about ");
 		buf_str(&b, COUNTED((uint64_t)member_number(w, "waiting"),
 		    "row"));
-		buf_printf(&b, ", %s%s parked", json_is_true(
-		    json_object_get(w, "exact")) ||
-		    member_number(w, "parked") == 0 ? "" : "about ",
-		    display_number(number, member_number(w, "parked")));
+		buf_printf(&b, ", %s parked", state_parked_text(text, w));
 		put_growth(&b, w);
 	}
 	say_member(c, "waiting", &b);
@@ -278,6 +275,20 @@ say_oldest(const struct ctl *c, const json_t *status)
 		    member_number(o, "sequence"), member_text(o, "partition"),
 		    duration_words(member_number(o, "age_ms")).text);
 	say_member(c, "oldest", &b);
+}
+
+static void
+say_delivered(const struct ctl *c, const json_t *status)
+{
+	const json_t	*d = json_object_get(status, "delivered");
+	struct buf	 b = { 0 };
+
+	if (!json_is_object(d))
+		return;
+	buf_printf(&b, "%s%s in the last hour", json_is_true(
+	    json_object_get(d, "exact")) ? "" : "about ",
+	    COUNTED((uint64_t)member_number(d, "last_hour"), "row"));
+	say_member(c, "delivered", &b);
 }
 
 static void
@@ -356,6 +367,7 @@ say_fleet(const struct ctl *c, const json_t *status)
 	say_partitions(c, status);
 	say_waiting(c, status);
 	say_oldest(c, status);
+	say_delivered(c, status);
 	say_dead(c, status);
 	status_say_counts(status, counts);
 	json_object_foreach(counts, name, text)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctl/base/ctl.h"
+#include "ctl/state/state.h"
 #include "ctl/top/grid.h"
 #include "health/health.h"
 #include "util/buf.h"
@@ -96,7 +97,7 @@ put_backlog(struct facts *f, const struct model *m)
 {
 	const json_t	*w = model_part(m, "backlog");
 	json_int_t	 growth = member_number(w, "growth_per_second");
-	char		 number[DISPLAY_SIZE];
+	char		 number[DISPLAY_SIZE], parked[STATE_PARKED_SIZE];
 	struct buf	 b = { 0 };
 
 	if (!json_is_object(w)) {
@@ -109,9 +110,7 @@ put_backlog(struct facts *f, const struct model *m)
 		buf_printf(&b, ", %s%s/s", growth > 0 ? "+" : "",
 		    display_number(number, growth));
 	if (member_number(w, "parked") > 0)
-		buf_printf(&b, ", %s%s parked", json_is_true(
-		    json_object_get(w, "exact")) ? "" : "about ",
-		    display_number(number, member_number(w, "parked")));
+		buf_printf(&b, ", %s parked", state_parked_text(parked, w));
 	put_buf(f, "waiting", growth > 0 && member_text(w, "growing_since") !=
 	    NULL ? STYLE_WARN : STYLE_PLAIN, &b);
 }
@@ -136,14 +135,19 @@ static void
 put_rate(struct facts *f, const struct model *m)
 {
 	const json_t	*host = model_part(m, "this_host");
+	const json_t	*d = model_part(m, "delivered");
 	char		 number[DISPLAY_SIZE];
 	struct buf	 b = { 0 };
 
 	if (!json_is_object(host))
 		buf_str(&b, "no daemon on this host");
 	else
-		buf_printf(&b, "%s/s by this host", display_number(number,
+		buf_printf(&b, "%s/s here", display_number(number,
 		    member_number(host, "per_second")));
+	if (json_is_object(d))
+		buf_printf(&b, ", %s%s in 1 h", json_is_true(json_object_get(d,
+		    "exact")) ? "" : "~", display_number(number,
+		    member_number(d, "last_hour")));
 	put_buf(f, "delivered", STYLE_PLAIN, &b);
 }
 

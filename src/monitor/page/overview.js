@@ -1,6 +1,6 @@
 /* overview.js - the first view: problems, the main numbers, an hour, the fleet */
 
-import { chart } from "/chart.js";
+import { chart, failures } from "/chart.js";
 import { h } from "/dom.js";
 import { known, need, rate_here, rate_to } from "/data.js";
 import { map_of } from "/partitions.js";
@@ -106,12 +106,14 @@ function workers_tile(s) {
 function growth(b) {
 	const n = b.growth_per_second;
 
+	if (b.waiting === 0)
+		return "nothing waits";
 	if (n === null || n === undefined)
 		return "growth is not known yet";
 	if (n > 0)
 		return `▲ grows by ${number(n)} a second`;
 	if (n === 0)
-		return b.waiting === 0 ? "nothing waits" : "steady";
+		return "steady";
 	return `▼ falls by ${number(-n)} a second` + (b.drained_in_ms ?
 	    `, empty in ${duration(b.drained_in_ms)}` : "");
 }
@@ -125,7 +127,8 @@ function backlog_tile(s) {
 	return tile("tile-backlog", link("messages"), "Backlog",
 	    (b.exact ? "" : "~") + number(b.waiting), null,
 	    b.growing_since ? "warning" : null, growth(b),
-	    b.parked > 0 && `, ${number(b.parked)} behind blocked keys`);
+	    b.parked > 0 && `, ${number(b.parked)}${b.parked_least ?
+		" or more" : ""} behind blocked keys`);
 }
 
 /* It grows between two states, unless others have taken its place since. */
@@ -139,7 +142,9 @@ function oldest_tile(s) {
 
 	if (!o)
 		return tile("tile-oldest", link("messages"), "Oldest message",
-		    "–", null, null, missing(s, "nothing waits"));
+		    "–", null, null, missing(s, !s.backlog?.waiting ?
+		    "nothing waits" : s.backlog.parked >= s.backlog.waiting ?
+		    "what waits is parked" : "what waits has no lease"));
 	return tile("tile-oldest", link("messages", { message: o.sequence }),
 	    "Oldest message", h("span", { title: `${exact(o.at)} UTC` },
 	    duration(age_of(o))), null,
@@ -147,13 +152,19 @@ function oldest_tile(s) {
 	    bdi(o.partition), o.paused && ", which is paused");
 }
 
-function delivered_tile(s, hour) {
-	const now = rate_here(), hosts = s.workers?.hosts > 1;
+/* By the table; what was deleted there this host may know. */
+function delivered_tile(s, here) {
+	const now = rate_here(), d = s.delivered, hosts = s.workers?.hosts > 1;
+	const of_table = d && d.last_hour >= (here?.published || 0);
+	const n = !of_table ? here?.published : d.exact ? d.last_hour :
+	    Number(d.last_hour.toPrecision(3));
 
 	return tile("tile-delivered", link("messages", { state: "delivered" }),
-	    "Delivered in the last hour", hour ? number(hour) : hour === 0 ?
-	    "0" : "–", null, null, now === null ? "" :
-	    `${number(now)} a second now`, hosts && ", on this host");
+	    "Delivered in the last hour", n === undefined ? "–" :
+	    (of_table && !d.exact ? "~" : "") + number(n), null, null,
+	    now === null ? "" : `${number(now)} a second now` +
+	    (hosts ? " on this host" : ""), !d && here && here.since >
+	    here.minutes[0].at && `, since ${here.since.slice(11, 16)} UTC`);
 }
 
 function dead_tile(s) {
@@ -168,10 +179,10 @@ function dead_tile(s) {
 	    d.new > 0 ? `${number(d.new)} of them new` : "none of them new");
 }
 
-function tiles(s, hour) {
+function tiles(s, here) {
 	return h("section", { class: "tiles", key: "tiles", "aria-label":
 	    "Numbers" }, workers_tile(s), backlog_tile(s), oldest_tile(s),
-	    delivered_tile(s, hour), dead_tile(s));
+	    delivered_tile(s, here), dead_tile(s));
 }
 
 /* --- destinations --- */
@@ -212,8 +223,10 @@ function figures(d) {
 }
 
 /* A route; what it takes at the broker is the broker's to say. */
-function route(s, d, takes) {
+function route(s, d, takes, hour) {
 	const bad = d.state !== "works" && d.why;
+	const tried = hour?.destinations.find((x) =>
+	    x.destination === d.destination)?.minutes;
 
 	return h("li", { key: `d ${d.destination}` },
 	    h("div", { class: "name" }, bdi(d.destination ===
@@ -225,14 +238,15 @@ function route(s, d, takes) {
 	    h("p", { class: "why" }, bad ? [h("bdi", {}, visible(d.why)),
 		d.since && [", since ", ago(d.since)]] : d.last_error ?
 		["last error: ", h("bdi", {}, visible(d.last_error)), ", ",
-		ago(d.last_error_at)] : takes));
+		ago(d.last_error_at)] : takes), tried?.some((m) =>
+		m.taken + m.failed > 0) && failures(tried, hour.minutes));
 }
 
 /*
  * The routes of this host; the broker if it is asked and not well, or no daemon
  * runs here; what is refused while others work.
  */
-function destinations(s) {
+function destinations(s, hour) {
 	const routes = s.this_host?.destinations || [], b = s.broker;
 	/* Where nothing is taken, all types are refused. */
 	const refused = (s.this_host?.refused || []).filter((r) =>
@@ -249,7 +263,7 @@ function destinations(s) {
 		destination("broker", s.outbox?.destination || b.driver,
 		s.outbox?.destination ? null : "", well),
 	    routes.map((d) => route(s, d, b && d.destination ===
-		"publish.driver" && !b.error ? well[1] : "")),
+		"publish.driver" && !b.error ? well[1] : "", hour)),
 	    paused && destination("paused", "publishing", "on this host",
 		[state("critical", "paused"), paused.why], "since", paused.since),
 	    refused.map((r) => destination(r.type, r.type,
@@ -270,7 +284,7 @@ function throughput(answer) {
 	    minutes.length === 0 ? empty("Nothing was measured yet. Does the " +
 		"daemon of this host run?") :
 	    h("div", { class: "chartbox", key: "chart", draw: (element) =>
-		chart(element, minutes) }));
+		chart(element, minutes, answer.data.since) }));
 }
 
 /* A problem at the top tells already why the database gives no answer. */
@@ -301,8 +315,8 @@ export function overview() {
 		    loading();
 	const minutes = need("/api/throughput", {}, 5000);
 
-	return [problems(s.problems), tiles(s, minutes.data?.published),
+	return [problems(s.problems), tiles(s, minutes.data),
 	    h("div", { class: "columns wide-left", key: "first" },
-		throughput(minutes), destinations(s)), fleet(),
+		throughput(minutes), destinations(s, minutes.data)), fleet(),
 	    advice(s.advice)];
 }
