@@ -57,7 +57,11 @@ struct request {
 	bool			 started;	/* its first byte may be out */
 	int			 port;		/* ours, of its connection; 0:
 						   none yet */
-	bool			 together;	/* others were on it (HTTP/2) */
+	int			 shared_port;	/* of the last connection that
+						   answered this handle with
+						   HTTP/2; 0: none */
+	bool			 together;	/* others are on it, or may be
+						   (HTTP/2) */
 	bool			 late;		/* not started: time was over */
 	bool			 private;	/* an address was refused */
 	bool			 long_body, long_head;	/* of the answer */

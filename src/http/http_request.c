@@ -26,7 +26,11 @@
  * Callbacks of libcurl
  */
 
-/* Which others are on its way on the same connection, as HTTP/2 allows? */
+/*
+ * Which others are on its way on the same connection, as HTTP/2 allows?  One
+ * that has answered others goes away for all as well, if only this one is on
+ * it.
+ */
 static void
 join(struct request *r, int port)
 {
@@ -39,6 +43,7 @@ join(struct request *r, int port)
 
 		if (other != r && other->busy && other->port == port)
 			other->together = r->together = true;
+		r->together = r->together || other->shared_port == port;
 	}
 }
 
@@ -431,7 +436,11 @@ void
 http_request_done(struct request *r, CURLcode code)
 {
 	struct outcome_of_request	o = { .code = code };
+	long				version = 0;
 
+	curl_easy_getinfo(r->easy, CURLINFO_HTTP_VERSION, &version);
+	if (version >= CURL_HTTP_VERSION_2_0)
+		r->shared_port = r->port;
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &o.status);
 	if (code == CURLE_OK && follows(r, o.status))
 		return;

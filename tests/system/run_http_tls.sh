@@ -67,6 +67,39 @@ once "tls: {ca: $DIR/ca.pem, $cert}"
 like "$RC $ERR" '^78 .*http.tls.key.*mode' 'a key that all can read is refused'
 chmod o= "$DIR/client.key"
 
+# --- a server that goes away (GOAWAY) ---------------------------------------
+
+# goes_away KEYS ANSWERED MORE LAST NAME: 40 events of so many keys; see
+# tests/lib/goaway.c
+AWAY=$DIR/goaway
+mkdir -p "$AWAY"
+"${RECEIVER%/*}/goaway" "$AWAY" "$DIR/server.pem" "$DIR/server.key" &
+MASTERS+=("$!")
+wait_for 10 test -e "$AWAY/port"
+goes_away() {
+	local i rows=''
+	clear_rows
+	rm -f "$AWAY/log"
+	for i in {1..40}; do rows+=$(event_row "key$((i % $1))" "$i" "'p00'"); done
+	echo "$2 $3 $4" > "$AWAY/orders"
+	http_conf "tls: {ca: $DIR/ca.pem}"
+	sql "$rows"
+	start_fleet
+	drains 20 "$5: all is sent"
+	is "$(grep -c dropped "$AWAY/log")" "$3" "$5: it went away with $3"
+	is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
+	    "$5: no attempt"
+	is "$(grep -c taken "$AWAY/log")" 40 "$5: each is taken once"
+	stops "$5: the daemon stops"
+}
+ENDPOINT=https://127.0.0.1:$(cat "$AWAY/port")/e
+goes_away 40 0 8 0 'GOAWAY before any'
+goes_away 1 3 1 4 'GOAWAY, of the only one it is not known'
+is_short || {
+	goes_away 40 12 8 12 'GOAWAY between'
+	goes_away 40 12 8 16 'GOAWAY, of some it is not known'
+}
+
 # --- signatures, with the real receiver -------------------------------------
 
 command -v php > /dev/null && php -r 'exit(extension_loaded("pdo_mysql") ? 0 : 1);' 2> /dev/null || {
