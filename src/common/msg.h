@@ -93,7 +93,8 @@ struct msg {
 	enum outcome	 outcome;
 	bool		 written;	/* the outcome is in the database */
 	int64_t		 delay_ms;	/* ms until the next try; with
-					   OUT_IN_DOUBT 0 is possible */
+					   OUT_IN_DOUBT 0 is possible; with
+					   OUT_UNSENT by this worker, 0: now */
 	int64_t		 hold_ms;	/* OUT_DEFER: if > 0, this worker tries
 					   it again after that, or when its type
 					   is taken; others after delay_ms */

@@ -12,6 +12,8 @@ note(struct limit *l, int64_t max, int64_t now)
 
 	l->max = max;
 	l->since = now;
+	if (l->first == 0)
+		l->first = now;
 	if (max > l->largest)
 		l->largest = max;
 	l->news = l->news || news;
@@ -39,7 +41,8 @@ limit_seen(struct limit *l, int64_t max, int64_t now)
 }
 
 bool
-limit_may_wait(const struct limit *l, size_t size, int64_t now)
+limit_may_wait(const struct limit *l, size_t size, int64_t lasts, int64_t now)
 {
-	return (int64_t)size <= l->largest && now - l->since < LIMIT_LASTS_MS;
+	return now - ((int64_t)size <= l->largest ? l->since : l->first) <
+	    lasts;
 }

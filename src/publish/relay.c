@@ -17,6 +17,14 @@
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
 
+/*
+ * With several destinations a batch sends for so many ms to those that are
+ * slow, and what it has not sent then waits for so long at most: others, which
+ * are behind it, wait for a turn and an answer.
+ */
+#define TURN_MS		500
+#define LATER_MS	10000
+
 /* Fewer deaths are chance: a worker was killed, or one of the others did it. */
 #define DEATHS_MIN	2
 
@@ -100,7 +108,7 @@ is_put_off(struct flight *f, struct msg *m)
 }
 
 /*
- * True if the message is too long for this server, but not for an earlier one.
+ * True if the message is too long for this server, but perhaps not for another.
  * That is the destination's fault, and not its type's.
  */
 static bool
@@ -110,11 +118,11 @@ waits_for_limit(struct flight *f, size_t i, size_t size)
 	struct err		 e;
 
 	if (l->max == 0 || (int64_t)size <= l->max ||
-	    !limit_may_wait(l, size, clock_ms()))
+	    !limit_may_wait(l, size, f->r->conf->retry.blame_after, clock_ms()))
 		return false;
 	err_set(&e, "%zu bytes are more than this server's max_payload of "
-	    "%lld, or this account's, which was %lld before: raise it", size, (long long)l->max,
-	    (long long)l->largest);
+	    "%lld, or this account's: raise it, or it will be a dead letter",
+	    size, (long long)l->max);
 	type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i],
 	    clock_ms());
 	relay_refuse(f, i, CLASS_TOO_LARGE, e.text);
@@ -186,10 +194,8 @@ hand_over(struct flight *f, size_t i, struct err *e)
 	sent = line->pub->ops->send(line->pub->arg, &r->envelope, (uint32_t)i,
 	    e);
 	line->lost = line->lost || sent == PUB_LOST;
-	if (sent == PUB_SENT) {
-		relay_goes_out(f, i);
-		inflight_sent(&f->w, i, r->envelope.size);
-	}
+	if (sent == PUB_SENT)
+		relay_goes_out(f, i, r->envelope.size);
 	return sent;
 }
 
@@ -277,6 +283,7 @@ put_aside(struct flight *f, size_t i)
 {
 	f->state[i] = ASIDE;
 	f->naside++;
+	relay_to(f, i)->naside++;
 	return true;
 }
 
@@ -334,6 +341,67 @@ is_without_route(struct flight *f, size_t i)
 	return r->routes.several && is_out_of_reach(f, i);
 }
 
+/* Is all that may be sent, or is out, for the same destination? */
+static bool
+is_alone(const struct flight *f, const struct flight_to *to)
+{
+	return f->w.head == f->w.tail && f->naside == to->naside &&
+	    f->w.unresolved == to->nout;
+}
+
+/* A destination may use as much as it leaves free. */
+static bool
+leaves_room(size_t used, size_t all, size_t max)
+{
+	return used == 0 || (all < max && used < max - all);
+}
+
+/*
+ * May one more message be out to its destination?  Where it shares the
+ * connection, the window or the memory with others, one whose answers take long
+ * must not have all of it.
+ */
+static bool
+has_room(struct flight *f, size_t i)
+{
+	const struct flight_line	*line = relay_line(f, i);
+	const struct flight_to		*to = relay_to(f, i);
+
+	if (line->nout >= line->capacity)
+		return false;
+	if (f->nused < 2 || is_alone(f, to))
+		return true;
+	return (line->nused < 2 ||
+	    leaves_room(to->nout, line->nout, line->capacity)) &&
+	    leaves_room(to->nout, f->w.unresolved, f->w.max) &&
+	    leaves_room(to->bytes, f->w.bytes, f->w.max_bytes);
+}
+
+/* Others that are not in this batch wait for its end. */
+static bool
+has_had_its_turn(struct flight *f, size_t i)
+{
+	return f->r->routes.several && relay_to(f, i)->most > 0 &&
+	    !f->r->silence.to[f->route[i]->destination].silent &&
+	    clock_ms() - f->began_at >= TURN_MS;
+}
+
+/*
+ * It is given back, and offered again when those in front of it should have
+ * their answers; until then it is in nobody's way.
+ */
+static void
+send_later(struct flight *f, size_t i)
+{
+	struct flight_to	*to = relay_to(f, i);
+	int64_t			 ms = to->slowest > 0 ? to->slowest : TURN_MS;
+
+	f->b->msgs[i].delay_ms = sooner(LATER_MS, 1 + ms *
+	    (int64_t)to->nlater++ / (int64_t)to->most);
+	f->state[i] = DONE;
+	inflight_skipped(&f->w, i, false);
+}
+
 /*
  * Send it, unless its type is refused or its destination has as many as it
  * takes; false: the only connection is lost.
@@ -341,13 +409,16 @@ is_without_route(struct flight *f, size_t i)
 static bool
 offer(struct flight *f, size_t i)
 {
-	const struct flight_line	*line = relay_line(f, i);
-	bool				 silent;
+	bool	silent;
 
 	if (is_without_route(f, i))
 		return true;
 	silent = f->r->silence.to[f->route[i]->destination].silent;
-	if (line->nout >= line->capacity)
+	if (has_had_its_turn(f, i)) {
+		send_later(f, i);
+		return true;
+	}
+	if (!has_room(f, i))
 		return put_aside(f, i);
 	switch (type_breaker_ask(&f->r->breaker, &f->b->msgs[i], silent,
 	    clock_ms())) {
@@ -366,10 +437,11 @@ static bool
 offer_aside(struct flight *f)
 {
 	for (size_t i = 0; i < f->b->n && f->naside > 0; i++) {
-		if (f->state[i] != ASIDE || !inflight_has_room(&f->w) ||
-		    relay_line(f, i)->nout >= relay_line(f, i)->capacity)
+		if (f->state[i] != ASIDE || (!has_had_its_turn(f, i) &&
+		    (!inflight_has_room(&f->w) || !has_room(f, i))))
 			continue;
 		f->naside--;
+		relay_to(f, i)->naside--;
 		f->state[i] = READY;
 		if (!offer(f, i))
 			return false;
@@ -621,6 +693,12 @@ choose_routes(struct flight *f)
 		f->route[i] = route_of(&f->r->routes, m);
 		m->destination = has_no_route(f, i) ? ROUTE_NOWHERE :
 		    f->route[i]->destination;
+		if (!m->held && m->destination != ROUTE_NOWHERE &&
+		    !relay_to(f, i)->used) {
+			relay_to(f, i)->used = true;
+			relay_line(f, i)->nused++;
+			f->nused++;
+		}
 	}
 }
 
@@ -673,7 +751,8 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	inflight_init(&f.w, b, (enum conf_ordering)c->outbox.ordering,
 	    (size_t)window, max_out(c));
 	prefer_suspects(&f);
-	type_breaker_begin(&r->breaker, clock_ms());
+	f.began_at = clock_ms();
+	type_breaker_begin(&r->breaker, f.began_at);
 	send_and_wait(&f);
 	relay_judge(&f);
 	clear_suspects(&f);

@@ -49,6 +49,7 @@ struct relay {
 	struct route_set	 routes;	/* of publish.routes */
 	struct envelope		 envelope;
 	bool			 has_dead;	/* a dead-letter table exists */
+	size_t			 nworkers;	/* that share retry.burst; 0: as 1 */
 	int64_t			 absent_until;	/* clock_ms(); see relay.c */
 
 	/* Called at least every RELAY_KEEP_MS while a batch is published. */

@@ -23,6 +23,12 @@
  */
 /* What one destination did in this batch: see route.destination. */
 struct flight_to {
+	bool	used;		/* the batch has some for it */
+	size_t	nout;		/* messages without an answer */
+	size_t	bytes;		/* of these */
+	size_t	most;		/* the highest nout */
+	size_t	naside;
+	size_t	nlater;		/* given back, as it is slow */
 	size_t	acked;		/* ordinals up to the last acked */
 	size_t	stored;		/* the same without duplicates; by any stream */
 	size_t	nfair;		/* sent, of types not blamed */
@@ -36,6 +42,7 @@ struct flight_to {
 struct flight_line {
 	const struct pub	*pub;
 	size_t			 nout;		/* messages without an answer */
+	size_t			 nused;		/* destinations of the batch */
 	size_t			 capacity;	/* more may not be out */
 	bool			 choked;	/* it does not read */
 	size_t			 nameless;	/* refusals without an index */
@@ -61,6 +68,8 @@ struct flight {
 	int64_t			*sent_at;	/* clock_us() */
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
+	size_t			 nused;		/* destinations of the batch */
+	int64_t			 began_at;
 	int64_t			 deadline;	/* send nothing after it */
 	size_t			*ordinal;	/* of a message, in order */
 	const struct route	**route;	/* of a message, never NULL */
@@ -121,7 +130,7 @@ struct flight_to *relay_to(struct flight *, size_t i);
 struct flight_line *relay_line(struct flight *, size_t i);
 
 /* It was sent, with no answer yet; it is out no more. */
-void	relay_goes_out(struct flight *, size_t i);
+void	relay_goes_out(struct flight *, size_t i, size_t size);
 void	relay_comes_in(struct flight *, size_t i, enum state);
 
 /*

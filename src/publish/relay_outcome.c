@@ -65,19 +65,32 @@ relay_fail(struct flight *f, struct msg *m, const char *text)
 	return false;
 }
 
+/*
+ * How many of one cause this worker may bury: it does not see what others do,
+ * so each has an equal share, and one at least.
+ */
+static int64_t
+share_of_burst(const struct relay *r)
+{
+	int64_t	burst = r->conf->retry.burst;
+
+	return burst == 0 ? 0 : later(burst / later((int64_t)r->nworkers, 1), 1);
+}
+
 bool
 relay_bury_or_hold(struct flight *f, struct msg *m, const char *reason,
     const char *text)
 {
 	const struct conf	*c = f->r->conf;
 	uint64_t		 cause = msg_group(m) ^ text_hash(reason);
+	int64_t			 burst = share_of_burst(f->r);
 	struct err		 e;
 
-	if (!f->r->has_dead || trial_may_bury(&f->r->trial, cause,
-	    c->retry.burst, c->retry.burst_time, clock_ms()))
+	if (!f->r->has_dead || trial_may_bury(&f->r->trial, cause, burst,
+	    c->retry.burst_time, clock_ms()))
 		return relay_bury(f, m, reason, text);
 	err_set(&e, RELAY_HELD "more than %lld of its type were to be dead "
-	    "letters: %s", (long long)c->retry.burst, text);
+	    "letters: %s", (long long)burst, text);
 	msg_fail(m, OUT_RETRY, e.text);
 	m->delay_ms = later(HELD_MS,
 	    route_max_backoff(c, f->route[m - f->b->msgs]->rule));
@@ -91,7 +104,7 @@ relay_form(const struct flight *f, size_t i)
 }
 
 void
-relay_goes_out(struct flight *f, size_t i)
+relay_goes_out(struct flight *f, size_t i, size_t size)
 {
 	struct flight_to	*to = relay_to(f, i);
 
@@ -101,6 +114,10 @@ relay_goes_out(struct flight *f, size_t i)
 	f->order[f->nsent++] = i;
 	to->nfair += !relay_is_blamed(f, i);
 	relay_line(f, i)->nout++;
+	if (++to->nout > to->most)
+		to->most = to->nout;
+	to->bytes += size;
+	inflight_sent(&f->w, i, size);
 }
 
 void
@@ -108,6 +125,8 @@ relay_comes_in(struct flight *f, size_t i, enum state state)
 {
 	f->state[i] = state;
 	relay_line(f, i)->nout--;
+	relay_to(f, i)->nout--;
+	relay_to(f, i)->bytes -= f->w.sizes[i];
 }
 
 static const char *

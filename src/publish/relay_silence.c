@@ -73,6 +73,17 @@ is_overtaken(struct flight *f, size_t i)
 	    !relay_any_stream(f, i);
 }
 
+/* Or has it taken others since the last time that this one got no answer? */
+static bool
+was_passed(struct flight *f, size_t i)
+{
+	const struct msg	*m = &f->b->msgs[i];
+
+	return !relay_any_stream(f, i) && silence_again(&f->r->silence,
+	    m->sequence, f->r->trial.routes[m->destination].taken_at,
+	    clock_ms());
+}
+
 /*
  * One of several destinations gave no answer, and took nothing in this batch,
  * which goes on without it.  A type that is to blame tells nothing of it.  Of
@@ -149,8 +160,9 @@ time_out(struct flight *f, size_t i)
 	else if (line->nameless > 0) {
 		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (is_overtaken(f, i)) {	/* a later one was stored */
-		f->res->stalled_ms = clock_ms() - relay_to(f, i)->heard_at;
+	} else if (was_passed(f, i) || is_overtaken(f, i)) {
+		f->res->stalled_ms = clock_ms() -
+		    later(relay_to(f, i)->heard_at, f->sent_at[i] / 1000);
 		go_on = note_passed(f, i, e.text);
 	} else
 		note_silence(f, i, e.text);

@@ -50,16 +50,36 @@ take_place(struct silence *s)
 	return oldest;
 }
 
-bool
-silence_is_own(struct silence *s, uint64_t sequence, int64_t blame_after,
-    int64_t now)
+static struct passed *
+place_of(struct silence *s, uint64_t sequence, int64_t now)
 {
 	struct passed	*p = find_passed(s, sequence);
 
 	if (p == NULL) {
 		p = take_place(s);
-		*p = (struct passed){ .sequence = sequence, .first = now };
+		*p = (struct passed){ .sequence = sequence, .first = now,
+		    .last = now };
 	}
+	return p;
+}
+
+bool
+silence_again(struct silence *s, uint64_t sequence, int64_t taken_at,
+    int64_t now)
+{
+	struct passed	*p = place_of(s, sequence, now);
+	bool		 passed = taken_at > p->last;
+
+	p->last = now;
+	return passed;
+}
+
+bool
+silence_is_own(struct silence *s, uint64_t sequence, int64_t blame_after,
+    int64_t now)
+{
+	struct passed	*p = place_of(s, sequence, now);
+
 	p->last = now;
 	p->times++;
 	return p->times >= SILENCE_TIMES &&

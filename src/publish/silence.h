@@ -46,7 +46,7 @@ struct silence {
 	int64_t		ms;		/* how long messages wait after it */
 	struct passed {
 		uint64_t	sequence;
-		int64_t		first, last;
+		int64_t		first, last;	/* it got no answer */
 		unsigned	times;
 	}		passed[SILENCE_MAX];
 	size_t		n;		/* in use */
@@ -63,6 +63,14 @@ int64_t	silence_wait(const struct silence *);
 /* Later ones were stored, and it got no answer.  True: its own fault. */
 bool	silence_is_own(struct silence *, uint64_t sequence,
 	    int64_t blame_after, int64_t now);
+
+/*
+ * It got no answer.  True if its destination, which took another one at
+ * taken_at, did so since the last time: then it was passed as well, as on a
+ * route with so few messages that each is alone.
+ */
+bool	silence_again(struct silence *, uint64_t sequence, int64_t taken_at,
+	    int64_t now);
 
 /* The destination gave no answer, while others may go on. */
 void	silence_begins(struct silence *, unsigned destination, const char *why,

@@ -268,7 +268,10 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 	} else if (m->outcome == OUT_UNSENT &&
 	    lanes_blocks(b->lanes, w.lane, m->sequence))
 		w.due_at = INT64_MAX;
-	else if (m->outcome == OUT_IN_DOUBT && m->delay_ms > 0) {
+	else if (m->outcome == OUT_UNSENT && m->delay_ms > 0) {
+		w.due_at = now + m->delay_ms;
+		w.why = BLOCK_DELAYED;
+	} else if (m->outcome == OUT_IN_DOUBT && m->delay_ms > 0) {
 		w.due_at = now + m->delay_ms;
 		w.why = BLOCK_CLAIMED;
 	} else

@@ -235,6 +235,7 @@ publish(struct tick *t, struct err *e)
 	if (claim_fetch_large(&t->claim, b, relay_max_payload(t->relay),
 	    e) < 0 || clear_in_doubt(t, &found, e) < 0)
 		return -1;
+	t->relay->nworkers = t->fleet->active;
 	if (b->n > 0)
 		relay_publish(t->relay, b, &t->relayed);
 	count_former(t, b);

@@ -13,6 +13,7 @@
 
 #include "store/store_sql.h"
 #include "util/clock.h"
+#include "util/duration.h"
 #include "util/log.h"
 
 #define BUSY_PAUSE_MS		1000
@@ -261,9 +262,9 @@ note_limit(struct worker *w, enum conf_driver driver, bool connects)
 	if (l->news)
 		log_warn("%s: max_payload is %lld and was %lld before: set "
 		    "the same on all servers, or the account's higher; longer "
-		    "messages wait, and are dead after %d minutes",
+		    "messages wait, and are dead after %s",
 		    p->ops->peer, (long long)l->max, (long long)l->largest,
-		    LIMIT_LASTS_MS / 60000);
+		    duration_words(w->conf->retry.blame_after).text);
 	l->news = false;
 }
 

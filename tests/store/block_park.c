@@ -99,6 +99,29 @@ START_TEST(failed_head_is_recorded)
 }
 END_TEST
 
+/* Its destination is slow: its key waits here, and the table knows nothing. */
+START_TEST(row_given_back_for_a_while_waits)
+{
+	char		 labels_of[1][MSG_LABEL] = { "p00" };
+	struct msg	 msgs[] = {
+		{ .sequence = 5, .key = K, .delay_ms = 3000 },
+		{ .sequence = 6, .key = K },
+		{ .sequence = 7, .key = L },
+	};
+	struct batch	 batch = { .msgs = msgs, .n = 3, .labels = labels_of };
+	struct pick	 picks[4];
+
+	add_rows_of("k", 5, 6, "'p00'");
+	backlog_learn(&backlog, &batch, 1000);
+	go(100);
+	ck_assert_str_eq(records(), "");
+	ck_assert(bars(6) && !lanes_has_row(backlog.lanes, 7));
+	ck_assert_uint_eq(lanes_due(backlog.lanes, 3999, picks, 4), 0);
+	ck_assert_uint_eq(lanes_due(backlog.lanes, 4000, picks, 4), 1);
+	ck_assert_uint_eq(picks[0].sequence, 5);
+}
+END_TEST
+
 /* A later row is never back before an earlier one. */
 static void
 ck_prefix(void)
@@ -704,6 +727,7 @@ void
 add_parking(TCase *tc)
 {
 	tcase_add_loop_test(tc, failed_head_is_recorded, 0, 2);
+	tcase_add_test(tc, row_given_back_for_a_while_waits);
 	tcase_add_test(tc, rows_are_parked_and_come_back);
 	tcase_add_test(tc, busy_round_is_repeated);
 	tcase_add_loop_test(tc, refused_lane_is_not_parked, 0,

@@ -99,6 +99,7 @@ inline_begin(void)
 	    "TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), published_at "
 	    "TIMESTAMP(6) NULL DEFAULT NULL, claim_token VARCHAR(64), "
 	    "last_error TEXT, scheduled_at TIMESTAMP(6) NULL DEFAULT NULL, "
+	    "created_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), "
 	    "KEY (published_at, partition_key, id))");
 	st = store_of(inline_conf, ME);
 	own_leases(0, 3);
@@ -137,6 +138,53 @@ START_TEST(owners_learn_of_rows_that_are_due)
 }
 END_TEST
 
+/*
+ * The clock was put back an hour after they were made.  scheduled_at is a wish,
+ * of the clock that there is: before it none is sent, and then it is, although
+ * it seems to be made later.
+ */
+static const struct {
+	const char	*scheduled;	/* from now */
+	bool		 apart, due;	/* it waits under a label of its own */
+} wishes[] = {
+	{ "- INTERVAL 1 SECOND", false, true },
+	{ "- INTERVAL 1 SECOND", true, true },
+	{ "+ INTERVAL 1 MINUTE", false, false },
+	{ "+ INTERVAL 1 MINUTE", true, false },
+	/* Also where it is before the time at which it seems to be made. */
+	{ "+ INTERVAL 70 MINUTE", false, false },
+	{ "+ INTERVAL 70 MINUTE", true, false },
+};
+
+START_TEST(scheduled_row_keeps_its_time_when_the_clock_steps)
+{
+	struct unscheduled	u;
+	struct waiting_list	w;
+	struct batch		b = { 0 };
+	uint64_t		one = 1;
+
+	sql("INSERT INTO outbox_messages (id, created_at, available_at, "
+	    "scheduled_at, partition_key) VALUES (1, NOW(6) + INTERVAL 1 HOUR, "
+	    "created_at, NOW(6) %s, 'p00')", wishes[_i].scheduled);
+	if (wishes[_i].apart)
+		sql("UPDATE outbox_messages SET partition_key = CONCAT('!@', "
+		    "DATE_FORMAT(scheduled_at, '%%Y%%m%%d%%H%%i%%s%%f'), "
+		    "'p00')");
+	ck_ok(store_unschedule(st, &u, &e));
+	ck_sql(!wishes[_i].apart || wishes[_i].due ? "p00" : "!@",
+	    "SELECT IF(partition_key LIKE '!@%%', '!@', partition_key) "
+	    "FROM outbox_messages");
+	ck_ok(store_waiting(st, &one, 1, &w, &e));
+	ck_assert_int_eq(w.items[0].due_ms, 0);
+	ck_assert((w.items[0].scheduled_ms == 0) == wishes[_i].due);
+	store_waiting_free(&w);
+	/* As its owner does, which has read the leases again. */
+	sql("UPDATE outbox_partitions SET lease_epoch = 1");
+	ck_assert_uint_eq(claim(st, &b, 1, 1), wishes[_i].due);
+	batch_free(&b);
+}
+END_TEST
+
 void
 add_back(Suite *s, const struct kind *k)
 {
@@ -145,4 +193,7 @@ add_back(Suite *s, const struct kind *k)
 	    NROWS(meanwhiles));
 	tcase_add_test(add_case(s, "scheduled", k, k->start, inline_begin,
 	    inline_end), owners_learn_of_rows_that_are_due);
+	tcase_add_loop_test(add_case(s, "step", k, k->start, inline_begin,
+	    inline_end), scheduled_row_keeps_its_time_when_the_clock_steps, 0,
+	    NROWS(wishes));
 }

@@ -124,6 +124,32 @@ is "$(sql "SELECT reason FROM outbox_dead_letters WHERE event_type =
     'hook.once'")" attempts 'one attempt, and it is a dead letter'
 order
 
+# --- the endpoint is slow ---------------------------------------------------
+
+# many NUMBER TYPE: each in a key of its own
+many() { sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+	event_data) SELECT CONCAT('$2', n), 1, '$2', '{}' FROM $(numbers "$1");
+    INSERT INTO outbox (global_sequence, partition_key)
+	SELECT sequence, CONCAT('p', LPAD(CRC32(stream_id) % 16, 2, '0'))
+	FROM events LEFT JOIN outbox ON global_sequence = sequence
+	WHERE global_sequence IS NULL AND event_type = '$2'"; }
+BEFORE=$(received | wc -l)
+order '/e/hook.slow 0 slow 200'
+many 600 hook.slow
+many 100 hook.json
+many 100 order.paid
+drained_but_slow() { none_waits hook.json && none_waits 'order.%'; }
+wait_for 20 drained_but_slow
+ok $? 'slow: others are sent'
+check "slow: others do not wait for all that is in front of them" \
+    [ "$(received | awk '/json/ { n = NR } END { print n }')" \
+    -lt $((BEFORE + 500)) ]
+no_problem() { ! has_problem refused_subject; }
+check 'slow: it refuses nothing' no_problem
+order
+drains 20 'slow: all is sent'
+order
+
 # --- the endpoint is away ---------------------------------------------------
 
 AWAY=10
@@ -209,7 +235,8 @@ out=$("$LAB" check --socket "$SOCKET" --user root --database seen \
 ok $? 'the stream has each of its messages once and in order' ||
     sed 's/^/# /' <<< "$out"
 check 'the endpoint has its own in order' in_order
-received | awk -F'\t' '$1 == 200 { print $5 }' | sort -un > "$DIR/got"
+received | awk -F'\t' '$1 == 200 || $1 == "slow" { print $5 }' | sort -un \
+    > "$DIR/got"
 sql "SELECT sequence FROM events LEFT JOIN outbox_dead_letters d
     ON d.global_sequence = sequence WHERE d.global_sequence IS NULL
     AND (events.event_type LIKE 'hook.%' OR events.event_type = 'order.sent')" |

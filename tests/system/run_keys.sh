@@ -803,8 +803,9 @@ is "$(last | sed '1,/^$/d')" "$ORDER" \
 
 # What is sent counts: 900,000 bytes fit the limit of 1 MiB, in base64 not.
 event made "REPEAT(x'ff', 900000)"
-fails 'sequence [0-9]+, key o-1: 120[0-9]{4} bytes are more than the server.s max_payload' \
+fails 'sequence [0-9]+, key o-1: 120[0-9]{4} bytes are more than this server.s max_payload' \
     'publish.envelope: an envelope may be too large' publish.envelope=json
+clear_rows
 event made "REPEAT(x'ff', 900000)"
 sends 'publish.envelope: its payload alone is not' publish.envelope=raw
 

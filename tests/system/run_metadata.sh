@@ -47,7 +47,12 @@ echo 'max_payload: 65536' >> "$DIR/nats/nats.conf"
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 enqueue 100000
 enqueue 1000
+RETRY='blame_after: 2s' WORKERS=1 PARTITIONS=1 write_conf
 start_master
+wait_for 10 is_sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL
+    AND last_error LIKE '%this server''s max_payload of 65536%'" 1
+ok $? 'at first it waits: the limit may have been larger before'
+is "$(letters | tr '|' '\n' | wc -l)" 2 'it is no dead letter yet'
 drains 30 'the message after it is sent'
 like "$(letters)" "message 1000.. bytes are more than the server's max_payload of 65536\$" \
     'metadata that is longer than max_payload is a dead letter'

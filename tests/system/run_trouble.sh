@@ -143,12 +143,17 @@ poison 'subject .* is not legal.*blank' 'illegal subject' \
     "'two words', 1, NULL, NULL, 'x'"
 poison 'subject .* is not legal.*wildcard' 'wildcard' \
     "'all.>', 1, NULL, NULL, 'x'"
-poison '.*max_payload' 'larger than the broker takes' \
-    "'big', 1, NULL, NULL, REPEAT('x', 1100000)"
 poison 'header size exceeds maximum' 'more headers than a stream takes' \
     "'wide', 1, NULL, CONCAT('{\"a\":\"', REPEAT('x', 70000), '\"}'), 'x'"
 poison 'metadata is not a JSON object' 'metadata of the wrong shape' \
     "'shape', 1, NULL, '[1,2]', 'x'"
+# Perhaps the broker took more before this worker began: see run_metadata.sh.
+call_enqueue "'long', NULL, 'big', 1, NULL, NULL, REPEAT('x', 1100000)"
+once
+like "$ERR" "more than this server's max_payload of 1048576" \
+    'larger than the broker takes: it is told'
+is "$(died "$(last)")" '' 'larger than the broker takes: it waits'
+sql "DELETE FROM outbox WHERE global_sequence = $(last)"
 call_enqueue "'lost', NULL, 'lost', 1, NULL, NULL, 'x'"
 sql "DELETE FROM events WHERE sequence = $(last)"
 gone=$(sql 'SELECT MAX(global_sequence) FROM outbox')
@@ -193,7 +198,7 @@ drains 20 'no database: all rows are sent when it is back'
 is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox')" 0 \
     'servers away: no attempt is counted'
 before=$(sql 'SELECT COUNT(*) FROM outbox_dead_letters')
-is "$before" 6 'servers away: no further message is dead'
+is "$before" 5 'servers away: no further message is dead'
 
 # A burst of nothing to do must not be a burst of statements.
 # For a second after work more of it is expected.

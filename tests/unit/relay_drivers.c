@@ -91,6 +91,68 @@ START_TEST(message_that_breaks_connections_has_an_end)
 }
 END_TEST
 
+static void
+without_order_alone(const char *acts, const char *outcomes)
+{
+	now_ms += 30000;
+	next_script("a", acts);
+	without_order();
+	publish_as(outcomes);
+}
+
+/*
+ * On a quiet route each is alone in its batch.  Who gets no answer, again and
+ * again, while others are taken in between, has an end as well; if nothing is
+ * taken it has not, nor has what gets none as well.
+ */
+START_TEST(silence_is_judged_over_batches)
+{
+	without_order_alone("s", "F");
+	without_order_alone("s", "F");
+	ck_assert(res.down);
+	for (unsigned attempts = 0; attempts < 25; attempts++) {
+		now_ms += 30000;
+		next_script("a", "A");
+		without_order();
+		msgs[0].sequence = 99;
+		publish_as("D");
+		now_ms += 30000;
+		next_script("a", "s");
+		without_order();
+		msgs[0].attempts = attempts;
+		publish_as(attempts < 24 ? "R" : "X");
+		ck_assert(!res.down && msgs[0].in_doubt);
+		ck_assert_int_le(res.stalled_ms, TIMEOUT_MS);
+	}
+	ck_assert_str_eq(msgs[0].reason, "attempts");
+}
+END_TEST
+
+/* The broker loses some when a leader goes: that has to last. */
+START_TEST(silence_of_the_broker_is_judged_over_batches)
+{
+	for (unsigned times = 0; times < 6; times++) {
+		now_ms += 20000;
+		next_script("a", "s");
+		publish_as(times < 4 ? "F" : "R");
+		ck_assert(res.down == (times == 0));
+		next_script("a", "A");
+		msgs[0].sequence = 99;
+		publish_as("D");
+	}
+	/* Several streams: which one is silent is not known. */
+	for (unsigned times = 0; times < 6; times++) {
+		now_ms += 20000;
+		relay.form.stream = "";
+		next_script("a", "s");
+		publish_as("F");
+		next_script("a", "A");
+		msgs[0].sequence = 99;
+		publish_as("D");
+	}
+}
+END_TEST
+
 START_TEST(broken_answer_leads_to_a_dead_letter)
 {
 	without_order();
@@ -162,6 +224,8 @@ add_drivers(TCase *tc)
 	tcase_add_loop_test(tc, silence_is_judged_at_its_time, 0,
 	    NROWS(silences));
 	tcase_add_test(tc, message_that_breaks_connections_has_an_end);
+	tcase_add_test(tc, silence_is_judged_over_batches);
+	tcase_add_test(tc, silence_of_the_broker_is_judged_over_batches);
 	tcase_add_test(tc, broken_answer_leads_to_a_dead_letter);
 	tcase_add_loop_test(tc, wish_of_the_answer_is_honoured, 0,
 	    NROWS(wishes));

@@ -397,6 +397,112 @@ START_TEST(each_has_its_own_capacity)
 }
 END_TEST
 
+static int64_t
+eight_at_a_time(void *arg)
+{
+	(void)arg;
+	return 8;
+}
+
+/* How long after the start the last message of this type was sent. */
+static int64_t
+last_sent(char type)
+{
+	int64_t	last = 0;
+
+	for (size_t i = 0; i < batch.n; i++)
+		if (*msgs[i].type.data == type)
+			last = later(last, fake.sent_at[i] - START_MS);
+	return last;
+}
+
+static size_t
+count_sent(char type)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < batch.n; i++)
+		n += *msgs[i].type.data == type && fake.sent_at[i] != 0;
+	return n;
+}
+
+/*
+ * A destination whose answers take long, in front of all others: these have
+ * room, whatever there is too little of, and the batch does not last.
+ */
+static const struct {
+	const char	*types;		/* the last one is fast */
+	int64_t		 window;
+	size_t		 bytes;		/* of each message */
+	size_t		 slow;		/* sent of the first type */
+} slows[] = {
+	{ "wv", 512, 20, 8 }, { "wt", 512, 20, 8 }, { "tw", 512, 20, 20 },
+	{ "tw", 16, 20, 16 }, { "wt", 8, 20, 8 },
+	{ "wv", 512, 1 << 20, 4 }, { "tv", 512, 1 << 20, 4 },
+};
+
+START_TEST(slow_one_leaves_room_to_others)
+{
+	static char	keys[41], acts[41], kinds[41], body[1 << 20];
+	int64_t		longest;
+
+	memset(keys, '-', 40);
+	memset(acts, 'A', 40);
+	for (size_t i = 0; i < 40; i++)
+		kinds[i] = slows[_i].types[i / 20];
+	conf->publish.timeout_ms = 5000;
+	conf->publish.window = slows[_i].window;
+	endpoint_ops.capacity = eight_at_a_time;
+	script(keys, acts);
+	types(kinds);
+	for (size_t i = 0; i < 40; i++) {
+		fake.delay[i] = i < 20 ? 3000 : 1;
+		if (slows[_i].bytes > 20)
+			msgs[i].payload = (struct bytes){ body,
+			    slows[_i].bytes };
+	}
+	fake.max_payload = 1 << 21;
+	publish();
+	ck_assert_uint_eq(count_sent(kinds[39]), 20);
+	ck_assert_int_le(last_sent(kinds[39]), 100);
+	ck_assert_uint_eq(count_sent(kinds[0]), slows[_i].slow);
+	ck_assert_int_le(now_ms - START_MS, 3100);
+	/* They come when there is room, one after the other, and soon. */
+	longest = 1;
+	for (size_t i = slows[_i].slow; i < 20; i++) {
+		ck_assert_int_eq(msgs[i].outcome, OUT_UNSENT);
+		ck_assert_int_ge(msgs[i].delay_ms, longest);
+		longest = msgs[i].delay_ms;
+		ck_assert(!msgs[i].in_doubt && msgs[i].error == NULL);
+	}
+	ck_assert_int_le(longest, 10000);
+	ck_assert(!res.down && res.failed == 0 && relay.breaker.n == 0);
+	ck_assert_uint_eq(res.failures.transient, 0);
+}
+END_TEST
+
+/* Alone it has all the room, and the batch its time. */
+START_TEST(slow_one_alone_goes_on)
+{
+	static char	keys[41], acts[41], kinds[41];
+
+	memset(keys, '-', 40);
+	memset(acts, 'A', 40);
+	memset(kinds, 'w', 40);
+	endpoint_ops.capacity = eight_at_a_time;
+	conf->publish.timeout_ms = 5000;
+	script(keys, acts);
+	types(kinds);
+	for (size_t i = 0; i < 40; i++)
+		fake.delay[i] = 200;
+	publish();
+	ck_assert_uint_eq(fake.most_there, 8);
+	ck_assert_uint_eq(res.delivered, 24);
+	for (size_t i = 24; i < 40; i++)
+		ck_assert_int_le(msgs[i].delay_ms, 16 * 200 / 8);
+}
+END_TEST
+
 /* The stream went back: only what is for the stream has to wait. */
 START_TEST(stream_that_went_back_does_not_stop_others)
 {
@@ -421,6 +527,9 @@ add_routes(TCase *tc)
 	tcase_add_test(tc, silent_stream_is_not_the_broker);
 	tcase_add_test(tc, overtaken_beside_others_waits_for_no_time_out);
 	tcase_add_test(tc, each_has_its_own_capacity);
+	tcase_add_loop_test(tc, slow_one_leaves_room_to_others, 0,
+	    NROWS(slows));
+	tcase_add_test(tc, slow_one_alone_goes_on);
 	tcase_add_test(tc, stream_that_went_back_does_not_stop_others);
 	tcase_add_checked_fixture(tc, routes_setup, routes_teardown);
 	tcase_add_loop_test(tc, destinations_do_not_wait_for_each_other, 0,

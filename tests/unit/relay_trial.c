@@ -496,6 +496,28 @@ START_TEST(burst_of_the_dead_is_held)
 }
 END_TEST
 
+/* Each of several workers has a share, and one at least. */
+static const struct {
+	unsigned	 workers;
+	int		 burst;
+	const char	*outcomes;
+} shares[] = {
+	{ 0, 2, "XXRRD" }, { 1, 3, "XXXRD" }, { 2, 4, "XXRRD" },
+	{ 2, 5, "XXRRD" }, { 4, 4, "XRRRD" }, { 9, 4, "XRRRD" },
+	{ 9, 0, "XXXXD" },
+};
+
+START_TEST(burst_is_of_all_workers)
+{
+	conf->retry.burst = shares[_i].burst;
+	relay.nworkers = shares[_i].workers;
+	script("abcde", "TTTTA");
+	for (size_t i = 0; i < 4; i++)
+		msgs[i].attempts = 24;
+	publish_as(shares[_i].outcomes);
+}
+END_TEST
+
 /* Also of what cannot be sent, as after a reload with another template. */
 static const char	unfit[] = "Rbeohlm";
 
@@ -531,6 +553,7 @@ add_trials(TCase *tc)
 	tcase_add_test(tc, failing_route_kills_nobody);
 	tcase_add_test(tc, single_failure_does_not_pause);
 	tcase_add_test(tc, burst_of_the_dead_is_held);
+	tcase_add_loop_test(tc, burst_is_of_all_workers, 0, NROWS(shares));
 	tcase_add_loop_test(tc, burst_of_the_unsent_is_held, 0,
 	    sizeof(unfit) - 1);
 }
