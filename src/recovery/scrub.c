@@ -178,8 +178,7 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 	size_t			 n = 0;
 
 	w.tell = w.dry;
-	/* The servers' memory of ids is made of what they have at a start. */
-	w.new_ids = !w.holes_lost;
+	w.new_ids = true;
 	strlcpy(p.from, scrub->at, sizeof(p.from));
 	if (scrub->purpose[0] != '\0' || most > SLICE_MAX)
 		most = SLICE_MAX;
@@ -243,6 +242,20 @@ go_on(struct scrub *s, const struct scrub_row *scrub, int64_t *delay_ms,
 	return 0;
 }
 
+/*
+ * A suspicion goes before a round of routine, and a loss before a look, which
+ * would tell of what is lost as if somebody had removed it.  A look is asked
+ * for as often as somebody removes a message, so it has to wait for its turn.
+ */
+static bool
+is_suspect(const struct scrub_row *scrub)
+{
+	if (strcmp(scrub->suspicion, STORE_LOST) == 0)
+		return strcmp(scrub->purpose, STORE_LOST) != 0;
+	return scrub->suspicion[0] != '\0' && scrub->purpose[0] == '\0' &&
+	    scrub->may_look;
+}
+
 int
 scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 {
@@ -262,12 +275,7 @@ scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 	}
 	if (store_scrub(s->store, stream, &scrub, e) < 0)
 		return -1;
-	/*
-	 * A suspicion goes before a round of routine; a look is asked for as
-	 * often as somebody removes a message, so it waits for its turn.
-	 */
-	suspect = scrub.suspicion[0] != '\0' && scrub.purpose[0] == '\0' &&
-	    (scrub.may_look || strcmp(scrub.suspicion, STORE_LOOK) != 0);
+	suspect = is_suspect(&scrub);
 	if (!suspect && scrub.purpose[0] == '\0' &&
 	    (s->conf->nats.scrub == 0 || clock_ms() < s->next_at)) {
 		rest(s, delay_ms);

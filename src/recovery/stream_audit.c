@@ -272,6 +272,17 @@ audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
 	return stream_audit_rows(r, w, &all, e);
 }
 
+/*
+ * Does the server know ids of messages that it has not?  Its memory is made of
+ * those that it has at a start.  A replica may lose some later, because a
+ * leader lacks them.
+ */
+static bool
+knows_lost_ids(const struct stream_row *row, const struct stream_state *st)
+{
+	return st->replicated || stream_audit_is_checked(row, st);
+}
+
 static int
 check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
@@ -284,13 +295,17 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 
 	w.dry = r->conf->nats.recover == RECOVER_REPORT;
 	w.holes_lost = stream_audit_holes_are_lost(row, st);
+	w.new_ids = knows_lost_ids(row, st);
 	w.heals = row->missing > 0;
 	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
 	audited = stream_audit_rows(r, &w, &in_doubt, &why);
 	if (audited == AUDIT_DONE)
 		audited = audit_farther(r, &w, row, &why);
-	if (audited != AUDIT_DONE)
+	if (audited != AUDIT_DONE) {
+		/* What is known of holes by now is not found again. */
+		stream_audit_tell(r, &w);
 		return give_up(r, audited, &why, e);
+	}
 	tell_audited(r, &w);
 	if (w.dry)
 		loss = (struct store_loss){ w.lost, w.low, w.high, NULL };

@@ -53,11 +53,15 @@ stream_audit_suspicion(const struct stream_row *row, const struct stream_state *
 	return words[stream_audit_suspect(row, st)];
 }
 
-/* Holes that were there before the change are not of it. */
+/*
+ * Holes that were there before the change are not of it.  But another worker
+ * may have seen them come, and the scrub has not read all rows since.
+ */
 bool
 stream_audit_holes_are_lost(const struct stream_row *row, const struct stream_state *st)
 {
-	return stream_audit_suspect(row, st) == SUSPECT_LOST ||
+	return row->suspected ||
+	    stream_audit_suspect(row, st) == SUSPECT_LOST ||
 	    (!row->has_gaps && has_changed(row, st));
 }
 

@@ -675,6 +675,7 @@ struct stream_row {
 	bool		has_gaps;	/* the next three are known, of then */
 	char		leader[65];	/* "": it was not told */
 	uint64_t	gaps, damage;	/* as in struct stream_state */
+	bool		suspected;	/* STORE_LOST, and not all is read */
 	uint64_t	missing;	/* holes that an operator is told of */
 };
 

@@ -62,7 +62,9 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
 	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence, ");
 	store_put(s, store_has_column(s, COL_SCRUB) ?
-	    "s.gaps, s.damage, s.leader, s.missing" : "NULL, NULL, NULL, 0");
+	    "s.gaps, s.damage, s.leader, s.missing, '" STORE_LOST "' IN "
+	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, ''))" :
+	    "NULL, NULL, NULL, 0, FALSE");
 	store_put(s, " FROM {streams} AS s WHERE s.name = ");
 	store_put_text(s, id->name);
 	return store_query(s, "stream", e);
@@ -106,6 +108,7 @@ store_stream(struct store *s, const struct stream_identity *id,
 	r->damage = db_u64(rows, 9);
 	strlcpy(r->leader, db_text(rows, 10), sizeof(r->leader));
 	r->missing = db_u64(rows, 11);
+	r->suspected = db_u64(rows, 12) != 0;
 	db_rows_free(rows);
 	return 0;
 }

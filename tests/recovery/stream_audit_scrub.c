@@ -224,6 +224,7 @@ START_TEST(hole_is_judged)
 		sequence_set_add(&fake.damaged, 5, 5);
 		fake.state.damage = 200;
 	}
+	fake.state.dedup_window_ms = 2 * 60 * 60 * 1000;
 	fake.state.keeps = losses[_i].keeps;
 	fake.state.forgets = losses[_i].forgets;
 	strlcpy(fake.state.server, losses[_i].server,
@@ -241,7 +242,34 @@ START_TEST(hole_is_judged)
 		ck_assert_uint_ge(scrub.recovered, 1);
 		ck_sql("6", "SELECT lease_epoch FROM outbox_partitions "
 		    "WHERE partition_key = 'p00'");
+		/* The server may know the id of what it does not have. */
+		ck_sql("1", "SELECT replay_no FROM outbox "
+		    "WHERE global_sequence = 5");
 	}
+}
+END_TEST
+
+/*
+ * A start of a server makes its memory of ids of the messages that it has.  A
+ * replica is told later, by a leader that lacks some, to forget these, and
+ * keeps their ids.
+ */
+START_TEST(replica_may_know_ids_of_lost_messages)
+{
+	new_scrub();
+	strlcpy(fake.state.leader, "n1", sizeof(fake.state.leader));
+	know("S1", 20);
+	deliver(1, 9, "'p00'", 60);
+	ck_assert(look());
+	lose(5, 6, true);
+	fake.state.dedup_window_ms = 2 * 60 * 1000;
+	fake.state.replicated = _i == 1;
+	strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
+	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
+	check_again();
+	ck_sql("5,6", WAITING);
+	ck_sql(_i == 1 ? "1 1" : "0 0", "SELECT MIN(replay_no), "
+	    "MAX(replay_no) FROM outbox WHERE published_at IS NULL");
 }
 END_TEST
 
@@ -323,6 +351,47 @@ START_TEST(looks_take_turns)
 }
 END_TEST
 
+/* Else the look would tell of losses as if somebody had removed them. */
+START_TEST(loss_ends_a_look)
+{
+	int64_t	delay_ms;
+
+	new_scrub();
+	strlcpy(fake.state.leader, "n1", sizeof(fake.state.leader));
+	checked_history();
+	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
+	check_again();
+	ck_ok(scrub_step(&scrub, &delay_ms, &e));
+	ck_sql("look", "SELECT scrub_for FROM outbox_streams");
+	strlcpy(fake.state.leader, "n3", sizeof(fake.state.leader));
+	lose(5, 6, true);
+	check_again();
+	whole_round();
+	ck_sql("5,6", WAITING);
+	ck_sql("0 NULL NULL", HOLES);
+}
+END_TEST
+
+/* A worker has seen another leader with less; one, elsewhere, a start. */
+START_TEST(audit_knows_of_a_loss)
+{
+	new_scrub();
+	strlcpy(fake.state.leader, "n1", sizeof(fake.state.leader));
+	know("S1", 20);
+	deliver(1, 9, "'p00'", 60);
+	ck_assert(look());
+	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
+	lose(5, 6, true);
+	check_again();
+	ck_sql("lost", "SELECT suspicion FROM outbox_streams");
+	ck_sql("NULL", WAITING);
+	strlcpy(fake.state.server, "S2", sizeof(fake.state.server));
+	check_again();
+	ck_sql("5,6", WAITING);
+	ck_sql("0 NULL NULL", HOLES);
+}
+END_TEST
+
 START_TEST(rounds_are_those_of_a_fleet)
 {
 	int64_t		delay_ms;
@@ -400,9 +469,12 @@ add_scrubs(Suite *s, const struct kind *k)
 	tcase_add_test(tc, latest_message_may_be_erased);
 	tcase_add_loop_test(tc, hole_is_judged, 0, NROWS(losses));
 	tcase_add_loop_test(tc, unreadable_message_is_lost, 0, 2);
+	tcase_add_loop_test(tc, replica_may_know_ids_of_lost_messages, 0, 2);
 	tcase_add_test(tc, nothing_is_known_of_unlisted_holes);
 	tcase_add_test(tc, report_tells_losses_as_holes);
 	tcase_add_test(tc, looks_take_turns);
+	tcase_add_test(tc, loss_ends_a_look);
+	tcase_add_test(tc, audit_knows_of_a_loss);
 	tcase_add_test(tc, rounds_are_those_of_a_fleet);
 	tcase_add_test(tc, scrub_waits_for_a_check);
 }
