@@ -145,9 +145,10 @@ static const struct option_row rows[] = {
 	{ "outbox-id", IS_TEXT, AT(outbox_id), CHECK, 0, 0, "ID",
 	    "leave out messages whose ids do not begin with it" },
 	{ "recovered", IS_TEXT, AT(recovered), CHECK, 0, 0, "FILE",
-	    "messages that the stream lost, a line each, a sequence and\n"
-	    MARGIN "the number of the loss: they may come late, in order\n"
-	    MARGIN "among those of one loss, and once more for each" },
+	    "messages that the stream lost, a line each: sequence, number\n"
+	    MARGIN "of the loss, last place in the stream before it. They\n"
+	    MARGIN "may come again above that, in order among those of the\n"
+	    MARGIN "same losses" },
 	{ "json", IS_FLAG, AT(json), CHECK, 0, 0, NULL,
 	    "one JSON object instead of the table" },
 };

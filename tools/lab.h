@@ -53,6 +53,8 @@ struct lab_opts {
 struct lab_bus {
 	natsConnection	*nc;
 	jsCtx		*js;
+	natsSubscription **kept;	/* end after the connection */
+	size_t		 nkept;
 };
 
 /* Set by SIGINT and SIGTERM once lab_catch_signals() was called. */
@@ -92,13 +94,21 @@ void		 lab_outbox(const struct lab_opts *, char text[LAB_TABLE]);
 
 void		 lab_bus_open(const struct lab_opts *, struct lab_bus *);
 void		 lab_bus_close(struct lab_bus *);
+/*
+ * Until the connection is closed messages may come in, and the library must not
+ * lose a subscription meanwhile: it would use what was freed.
+ */
+void		 lab_bus_keep(struct lab_bus *, natsSubscription *);
 void		 lab_bus_die(const char *what, natsStatus)
 		    __attribute__((noreturn));
 
 /* Returns the number of messages; *last, unless NULL: the last sequence. */
 uint64_t	 lab_stream_state(struct lab_bus *, const char *stream,
 		    uint64_t *last);
-/* Call each(arg, message, sequence, time in ns) for every message. */
+/*
+ * Call each(arg, message, sequence, time in ns) for every message that the
+ * stream's leader has.  Ends the program if that is not sure.
+ */
 void		 lab_read_stream(struct lab_bus *, const char *stream,
 		    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *);
 

@@ -25,13 +25,19 @@
 #define QUIET_MS	3000	/* without a new message: delivery has ended */
 #define BOUND		"1000000"
 
+/*
+ * Messages of a key that were sent after the same losses: a bit for each loss
+ * that had the event.  Among these there is an order.
+ */
+struct lane {
+	unsigned	 after;
+	uint64_t	 last;		/* the highest sequence seen */
+};
+
 struct key {
 	char		*name;
-	/*
-	 * The highest sequence seen; apart from those that were sent again after
-	 * the stream had lost them, for the i-th loss.
-	 */
-	uint64_t	 last[LAB_MAX_LOSSES + 1];
+	struct lane	*lanes;
+	size_t		 nlanes;
 };
 
 struct event {
@@ -39,8 +45,8 @@ struct event {
 	struct key	*key, *type;
 	uint32_t	 crc, len;
 	bool		 seen;
-	uint8_t		 loss;		/* the latest that had it; 0: none */
-	uint8_t		 nlosses;
+	unsigned	 losses;	/* that had it: a bit for each */
+	uint8_t		 nlosses;	/* copies that may be there besides */
 };
 
 /* Hash set of the message ids seen; 0: empty. */
@@ -57,6 +63,8 @@ struct check {
 	size_t		 nevents, room;
 	void		*names;		/* tree of struct key */
 	struct idset	 ids;
+	uint64_t	 above[LAB_MAX_LOSSES];	/* of each loss: what is sent
+						   again is above it */
 	int64_t		*times;		/* of each message, ns */
 	size_t		 ntimes, times_room;
 	uint64_t	 delivered, lost, duplicated, disorder, foreign;
@@ -95,6 +103,7 @@ free_names(struct check *c)
 		k = *(struct key **)c->names;
 		tdelete(k, &c->names, key_cmp);
 		free(k->name);
+		free(k->lanes);
 		free(k);
 	}
 }
@@ -152,7 +161,7 @@ add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
 	e->crc = (uint32_t)strtoul(row[3], NULL, 10);
 	e->len = (uint32_t)strtoul(row[4], NULL, 10);
 	e->seen = false;
-	e->loss = e->nlosses = 0;
+	e->losses = e->nlosses = 0;
 }
 
 /* The server computes the checksums, so no payloads are transferred. */
@@ -294,18 +303,36 @@ difference(const struct event *e, natsMsg *m)
 	return NULL;
 }
 
-static void
-judge_order(struct check *c, const struct event *e, uint64_t at)
+static struct lane *
+lane_of(struct key *k, unsigned after)
 {
-	uint64_t	*last = &e->key->last[e->loss];
+	for (size_t i = 0; i < k->nlanes; i++)
+		if (k->lanes[i].after == after)
+			return &k->lanes[i];
+	k->lanes = lab_realloc(k->lanes, k->nlanes + 1, sizeof(*k->lanes));
+	k->lanes[k->nlanes] = (struct lane){ .after = after };
+	return &k->lanes[k->nlanes++];
+}
 
-	if (e->seq < *last)
+/* place: where the stream had it that may have lost messages. */
+static void
+judge_order(struct check *c, const struct event *e, uint64_t at,
+    uint64_t place)
+{
+	unsigned	 after = e->losses;
+	struct lane	*lane;
+
+	for (unsigned i = 0; i < LAB_MAX_LOSSES; i++)
+		if (place <= c->above[i])
+			after &= ~(1u << i);
+	lane = lane_of(e->key, after);
+	if (e->seq < lane->last)
 		trouble(&c->disorder, "out of order", "key %s: sequence %llu "
 		    "after %llu (message %llu)", e->key->name,
-		    (unsigned long long)e->seq, (unsigned long long)*last,
+		    (unsigned long long)e->seq, (unsigned long long)lane->last,
 		    (unsigned long long)at);
 	else
-		*last = e->seq;
+		lane->last = e->seq;
 }
 
 /* Was the event committed after the table was read? */
@@ -346,6 +373,15 @@ id_of(natsMsg *m)
 	return digits > 0 && id[digits] == ' ' ? id + digits + 1 : id;
 }
 
+/* Where the message was in the stream from which it was copied. */
+static uint64_t
+place_of(natsMsg *m, uint64_t at)
+{
+	const char	*id = header(m, "Nats-Msg-Id");
+
+	return id != NULL && id_of(m) != id ? strtoull(id, NULL, 10) : at;
+}
+
 /* Does the message belong to the outbox that is checked? */
 static bool
 is_ours(struct check *c, const char *id)
@@ -359,9 +395,11 @@ is_ours(struct check *c, const char *id)
 }
 
 static void
-judge_delivered(struct check *c, struct event *e, const char *id, bool again,
+judge_delivered(struct check *c, struct event *e, natsMsg *m, bool again,
     uint64_t at)
 {
+	const char	*id = id_of(m);
+
 	/* A replica may have it all the time. */
 	if (e->seen && e->nlosses > 0) {
 		e->nlosses--;
@@ -376,7 +414,7 @@ judge_delivered(struct check *c, struct event *e, const char *id, bool again,
 		return;
 	e->seen = true;
 	c->delivered++;
-	judge_order(c, e, at);
+	judge_order(c, e, at, place_of(m, at));
 	if (id == NULL)
 		trouble(&c->damaged, "damaged", "sequence %llu (message %llu)"
 		    " has no Nats-Msg-Id", (unsigned long long)e->seq,
@@ -426,7 +464,7 @@ judge(struct check *c, natsMsg *m, uint64_t at)
 	again = id != NULL && !idset_add(&c->ids, id);
 	e = find_event(c, seq);
 	if (e != NULL && (what = difference(e, m)) == NULL)
-		judge_delivered(c, e, id, again, at);
+		judge_delivered(c, e, m, again, at);
 	else if (e != NULL || !is_newer(c, seq))
 		judge_phantom(c, m, seq, what, at, again);
 }
@@ -453,26 +491,36 @@ on_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 
 /* Each loss has a number from 1 on. */
 static void
+note_loss(struct check *c, uint64_t seq, unsigned n, uint64_t above)
+{
+	struct event	*e = find_event(c, seq);
+
+	if (n == 0 || n > LAB_MAX_LOSSES)
+		errx(1, "%s: no loss has number %u", c->o->recovered, n);
+	c->above[n - 1] = above;
+	if (e == NULL)
+		return;
+	e->losses |= 1u << (n - 1);
+	e->nlosses++;
+}
+
+static void
 read_losses(struct check *c)
 {
-	FILE			*f = NULL;
-	unsigned long long	 seq;
+	FILE			*f;
+	unsigned long long	 seq, above;
 	unsigned		 n;
-	struct event		*e;
+	int			 got;
 
-	if (c->o->recovered != NULL && (f = fopen(c->o->recovered, "r")) == NULL)
+	if (c->o->recovered == NULL)
+		return;
+	if ((f = fopen(c->o->recovered, "r")) == NULL)
 		err(1, "%s", c->o->recovered);
-	while (f != NULL && fscanf(f, "%llu %u", &seq, &n) == 2) {
-		if (n == 0 || n > LAB_MAX_LOSSES)
-			errx(1, "%s: no loss has number %u", c->o->recovered,
-			    n);
-		if ((e = find_event(c, seq)) == NULL)
-			continue;
-		e->loss = (uint8_t)n;
-		e->nlosses++;
-	}
-	if (f != NULL)
-		fclose(f);
+	while ((got = fscanf(f, "%llu %u %llu", &seq, &n, &above)) == 3)
+		note_loss(c, seq, n, above);
+	if (got != EOF)
+		errx(1, "%s: not three numbers in a line", c->o->recovered);
+	fclose(f);
 }
 
 static bool

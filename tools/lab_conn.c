@@ -275,8 +275,7 @@ lab_bus_open(const struct lab_opts *o, struct lab_bus *bus)
 	natsOptions	*no = bus_options(o);
 	natsStatus	 s;
 
-	bus->nc = NULL;
-	bus->js = NULL;
+	*bus = (struct lab_bus){ .nc = NULL };
 	if ((s = natsConnection_Connect(&bus->nc, no)) == NATS_OK)
 		s = natsConnection_JetStream(&bus->js, bus->nc, NULL);
 	natsOptions_Destroy(no);
@@ -285,10 +284,20 @@ lab_bus_open(const struct lab_opts *o, struct lab_bus *bus)
 }
 
 void
+lab_bus_keep(struct lab_bus *bus, natsSubscription *sub)
+{
+	bus->kept = lab_realloc(bus->kept, bus->nkept + 1, sizeof(sub));
+	bus->kept[bus->nkept++] = sub;
+}
+
+void
 lab_bus_close(struct lab_bus *bus)
 {
 	jsCtx_Destroy(bus->js);
 	natsConnection_Destroy(bus->nc);
+	for (size_t i = 0; i < bus->nkept; i++)
+		natsSubscription_Destroy(bus->kept[i]);
+	free((void *)bus->kept);
 	nats_Close();
 }
 

@@ -47,39 +47,58 @@ place_of(natsMsg *m, struct place *pl)
 	return true;
 }
 
+/* One stream, read from its leader. */
+struct reading {
+	struct lab_bus	*bus;
+	const char	*stream;
+	char		 leader[256];	/* "": it has no replicas */
+	uint64_t	 next;		/* sequence to begin at */
+	uint64_t	 last;		/* of the stream when it began; 0: it
+					   was empty */
+	uint64_t	 pending;	/* of the consumer */
+};
+
+/* Returns false if the server does not tell. */
+static bool
+look_at_stream(const struct reading *r, char *leader, size_t size,
+    uint64_t *last)
+{
+	jsStreamInfo	*si = NULL;
+	jsErrCode	 code = 0;
+
+	if (js_GetStreamInfo(&si, r->bus->js, r->stream, NULL, &code) !=
+	    NATS_OK)
+		return false;
+	*leader = '\0';
+	if (si->Cluster != NULL && si->Cluster->ReplicasLen > 0 &&
+	    si->Cluster->Leader != NULL)
+		snprintf(leader, size, "%s", si->Cluster->Leader);
+	*last = si->State.Msgs > 0 ? si->State.LastSeq : 0;
+	jsStreamInfo_Destroy(si);
+	return true;
+}
+
 /*
  * Of several replicas a consumer may read any, and a damaged one lacks what the
  * others have.  The leader's is the one that counts.
  */
 static bool
-is_on_leader(struct lab_bus *bus, const char *stream, const char *answer)
+is_on_leader(struct reading *r, const char *answer)
 {
-	jsStreamInfo	*si = NULL;
-	jsErrCode	 code = 0;
-	natsStatus	 s;
-	char		 text[300];
-	bool		 yes = true;
+	char	 text[300];
 
-	s = js_GetStreamInfo(&si, bus->js, stream, NULL, &code);
-	if (s != NATS_OK)
+	if (!look_at_stream(r, r->leader, sizeof(r->leader), &r->last))
 		return false;
-	if (si->Cluster != NULL && si->Cluster->ReplicasLen > 0 &&
-	    si->Cluster->Leader != NULL) {
-		snprintf(text, sizeof(text), "\"leader\":\"%s\"",
-		    si->Cluster->Leader);
-		yes = strstr(answer, text) != NULL;
-	}
-	jsStreamInfo_Destroy(si);
-	return yes;
+	snprintf(text, sizeof(text), "\"leader\":\"%s\"", r->leader);
+	return r->leader[0] == '\0' || strstr(answer, text) != NULL;
 }
 
 /*
- * Sets *n to the number of messages that the new consumer will deliver.
- * Returns false if another one has to be made.
+ * A consumer sends nothing before somebody listens to its inbox.  Returns false
+ * if another one has to be made; the server ends this one.
  */
 static bool
-make_consumer(struct lab_bus *bus, const char *stream, const char *inbox,
-    uint64_t *n)
+make_consumer(struct reading *r, const char *inbox)
 {
 	natsMsg		*m = NULL;
 	natsStatus	 s;
@@ -88,22 +107,23 @@ make_consumer(struct lab_bus *bus, const char *stream, const char *inbox,
 	bool		 good;
 
 	snprintf(subject, sizeof(subject), "$JS.API.CONSUMER.CREATE.%s",
-	    stream);
+	    r->stream);
 	snprintf(body, sizeof(body), "{\"stream_name\":\"%s\",\"config\":{"
-	    "\"deliver_subject\":\"%s\",\"deliver_policy\":\"all\","
+	    "\"deliver_subject\":\"%s\","
+	    "\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":%llu,"
 	    "\"ack_policy\":\"none\",\"replay_policy\":\"instant\","
 	    "\"flow_control\":true,\"idle_heartbeat\":2000000000}}",
-	    stream, inbox);
-	s = natsConnection_RequestString(&m, bus->nc, subject, body,
+	    r->stream, inbox, (unsigned long long)r->next);
+	s = natsConnection_RequestString(&m, r->bus->nc, subject, body,
 	    SILENT_MS);
 	if (s != NATS_OK)
 		lab_bus_die("making a consumer", s);
 	p = strstr(natsMsg_GetData(m), "\"num_pending\":");
 	if (p != NULL)
-		*n = strtoull(strchr(p, ':') + 1, NULL, 10);
+		r->pending = strtoull(strchr(p, ':') + 1, NULL, 10);
 	else
 		errx(1, "NATS: making a consumer: %s", natsMsg_GetData(m));
-	good = is_on_leader(bus, stream, natsMsg_GetData(m));
+	good = is_on_leader(r, natsMsg_GetData(m));
 	natsMsg_Destroy(m);
 	return good;
 }
@@ -155,56 +175,98 @@ next_message(struct lab_bus *bus, natsSubscription *sub)
 	return NULL;
 }
 
-/* Returns the number of messages to come; sets *sub, to which they come. */
-static uint64_t
-subscribe(struct lab_bus *bus, const char *stream, natsSubscription **sub)
+static natsSubscription *
+subscribe(struct reading *r)
 {
-	natsInbox	*inbox;
-	natsStatus	 s;
-	uint64_t	 left;
+	natsSubscription	*sub = NULL;
+	natsInbox		*inbox;
+	natsStatus		 s;
 
 	for (int i = 0; i < MAX_TRIES; i++) {
 		inbox = NULL;
-		*sub = NULL;
-		if ((s = natsInbox_Create(&inbox)) != NATS_OK ||
-		    (s = natsConnection_SubscribeSync(sub, bus->nc, inbox)) !=
-		    NATS_OK ||
-		    (s = natsSubscription_SetPendingLimits(*sub, -1, -1)) !=
-		    NATS_OK)
+		if ((s = natsInbox_Create(&inbox)) != NATS_OK)
 			lab_bus_die("subscribing", s);
-		if (make_consumer(bus, stream, inbox, &left)) {
+		if (make_consumer(r, inbox)) {
+			if ((s = natsConnection_SubscribeSync(&sub, r->bus->nc,
+			    inbox)) != NATS_OK ||
+			    (s = natsSubscription_SetPendingLimits(sub, -1,
+			    -1)) != NATS_OK)
+				lab_bus_die("subscribing", s);
 			natsInbox_Destroy(inbox);
-			return left;
+			lab_bus_keep(r->bus, sub);
+			return sub;
 		}
-		natsSubscription_Destroy(*sub);
 		natsInbox_Destroy(inbox);
 		lab_pause(100);
 	}
-	errx(1, "NATS: no consumer of %s is on its leader", stream);
+	errx(1, "NATS: no consumer of %s is on its leader", r->stream);
 }
 
+/* Read what a consumer sends, which need not be all. */
+static void
+read_consumer(struct reading *r,
+    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *arg)
+{
+	natsSubscription	*sub = subscribe(r);
+	natsMsg			*m;
+	struct place		 pl;
+	uint64_t		 consumed = 0;
+
+	while (r->pending > 0 && (m = next_message(r->bus, sub)) != NULL) {
+		if (!place_of(m, &pl) || pl.consumed != ++consumed)
+			errx(1, "NATS: a message was missed while reading "
+			    "the stream; try again");
+		r->pending = pl.pending;
+		r->next = pl.seq + 1;
+		each(arg, m, pl.seq, pl.when);
+		natsMsg_Destroy(m);
+	}
+}
+
+/* Is there a message at r->next or above it?  Moves it there. */
+static bool
+find_next(struct reading *r)
+{
+	natsMsg		*m;
+	natsStatus	 s;
+	jsErrCode	 code;
+
+	for (; r->next <= r->last; r->next++) {
+		m = NULL;
+		code = 0;
+		s = js_GetMsg(&m, r->bus->js, r->stream, r->next, NULL, &code);
+		natsMsg_Destroy(m);
+		if (s == NATS_OK)
+			return true;
+		if (s != NATS_NOT_FOUND)
+			lab_bus_die("reading a message", s);
+	}
+	return false;
+}
+
+/*
+ * A consumer stops at what it cannot read in a damaged store, and counts what
+ * is not there.  So the end is where the leader has nothing more up to the last
+ * sequence, asked for one by one.
+ */
 void
 lab_read_stream(struct lab_bus *bus, const char *stream,
     void (*each)(void *, natsMsg *, uint64_t, int64_t), void *arg)
 {
-	natsSubscription	*sub = NULL;
-	natsMsg			*m;
-	struct place		 pl;
-	uint64_t		 left, consumed = 0;
+	struct reading	r = { .bus = bus, .stream = stream, .next = 1 };
+	char		leader[sizeof(r.leader)] = "", now[sizeof(r.leader)];
+	uint64_t	last;
 
-	left = subscribe(bus, stream, &sub);
-	while (left > 0) {
-		if ((m = next_message(bus, sub)) == NULL) {
-			warnx("NATS: the stream should have %llu messages more",
-			    (unsigned long long)left);
-			break;
-		}
-		if (!place_of(m, &pl) || pl.consumed != ++consumed)
-			errx(1, "NATS: a message was missed while reading "
-			    "the stream; try again");
-		left = pl.pending;
-		each(arg, m, pl.seq, pl.when);
-		natsMsg_Destroy(m);
-	}
-	natsSubscription_Destroy(sub);
+	do {
+		read_consumer(&r, each, arg);
+		if (leader[0] == '\0')
+			snprintf(leader, sizeof(leader), "%s", r.leader);
+	} while (find_next(&r));
+	if (r.pending > 0)
+		warnx("NATS: the stream counts %llu messages that it does not "
+		    "have", (unsigned long long)r.pending);
+	if (!look_at_stream(&r, now, sizeof(now), &last) ||
+	    strcmp(leader, now) != 0)
+		errx(1, "NATS: %s got another leader while it was read; try "
+		    "again", stream);
 }

@@ -290,10 +290,11 @@ print_headers(natsMsg *m)
 static void
 list_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 {
-	const char	*event = "-";
+	const char	*event = NULL;
 
 	(void)arg;
-	natsMsgHeader_Get(m, "Outbox-Sequence", &event);
+	if (natsMsgHeader_Get(m, "Outbox-Sequence", &event) != NATS_OK)
+		event = "-";
 	printf("%llu %s %lld\n", (unsigned long long)seq, event,
 	    (long long)when);
 }
@@ -306,6 +307,8 @@ lab_list(const struct lab_opts *o)
 	lab_bus_open(o, &bus);
 	lab_read_stream(&bus, o->stream, list_message, NULL);
 	lab_bus_close(&bus);
+	if (fflush(stdout) != 0)
+		err(1, "writing the list");
 	return 0;
 }
 

@@ -302,6 +302,7 @@ newer_broker() {
 	for t in relay streams stream_audit cluster refused; do
 		script "$build" "tests/system/run_$t.sh" || return 1
 	done
+	OUTBOX_CHECK=short script "$build" tests/system/run_in_doubt.sh
 }
 
 # --- more chaos, analysis at run time -------------------------------------------

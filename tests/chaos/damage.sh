@@ -3,7 +3,9 @@
 #
 # What the stream has lost is told by itself: its messages before and after.
 # Those have to come again, and may come late.  DIR/lost has them for the
-# checker: the sequence, and the number of the loss.
+# checker: the sequence, the number of the loss, and the stream's last sequence
+# before it.  Where that cannot be told the run has failed: nothing may be said
+# of what came of it.
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
@@ -150,7 +152,11 @@ do_step_down() {
 # list FILE [URL]: number and event of each message of the stream
 list() {
 	timeout 60 "$LAB" list --nats "${2:-$(any_url)}" --stream EVENTS \
-	    > "$1.new" && sort "$1.new" > "$1"
+	    > "$1.new" || {
+		echo "damage: no list for ${1##*/}: status $?"
+		return 1
+	}
+	sort "$1.new" > "$1"
 }
 
 # spoil BROKER HOW PERCENT: an old block, there
@@ -172,19 +178,25 @@ spoil() {
 	rm -f "${block%/*}/index.db"
 }
 
-# What is delivered becomes old: beyond the time that a daemon doubts anyway.
+# In odd seeds what is delivered becomes old: beyond the time that a daemon
+# doubts anyway, and that in which the stream knows an id.  A few rows at a time,
+# or the daemon waits for their locks.
+is_aged() { [ $((SEED % 2)) -eq 1 ]; }
+age_some() {
+	local n
+	n=$(sql "UPDATE outbox SET published_at = published_at - INTERVAL 1 HOUR
+	    WHERE published_at BETWEEN NOW() - INTERVAL 30 MINUTE AND
+	    NOW() - INTERVAL $((WINDOW_SECONDS + 1)) SECOND
+	    ORDER BY published_at LIMIT 1000;
+	    SELECT ROW_COUNT()") && [ -n "$n" ] && echo "$n" > "$DIR/aged"
+}
 age() {
-	local try
-	for ((try = 0; try < 5; try++)); do
-		sql "START TRANSACTION;
-		    UPDATE outbox_streams SET known_since =
-			known_since - INTERVAL 2 HOUR
-			WHERE known_since > NOW() - INTERVAL 30 MINUTE;
-		    UPDATE outbox SET published_at =
-			published_at - INTERVAL 1 HOUR WHERE published_at
-			BETWEEN NOW() - INTERVAL 30 MINUTE AND
-			NOW() - INTERVAL 3 SECOND;
-		    COMMIT" && return
+	is_aged || return 0
+	wait_for 30 sql "UPDATE outbox_streams SET known_since =
+	    known_since - INTERVAL 2 HOUR
+	    WHERE known_since > NOW() - INTERVAL 30 MINUTE" || return
+	while wait_for 30 age_some; do
+		[ "$(<"$DIR/aged")" -gt 0 ] || return 0
 	done
 	return 1
 }
@@ -198,12 +210,18 @@ damage_alone() {
 	cp -a "$DIR/nats/js" "$DIR/whole"
 	spoil nats "$1" "$2"
 	"$SANDBOX" start nats "$DIR/whole" &&
-	    list "$DIR/before" "$(broker_field whole URL)" && rc=0
+	    wait_for 20 list "$DIR/before" "$(broker_field whole URL)" && rc=0
 	"$SANDBOX" kill "$DIR/whole"
+	sort -n "$DIR/before" | tail -n 1 | cut -d ' ' -f 1 > "$DIR/above"
 	"$SANDBOX" restart "$DIR/nats" && wait_for 20 list "$DIR/after" &&
 	    return "$rc"
 }
 
+has_leader() { stream_leader > "$DIR/leader" && [ -s "$DIR/leader" ]; }
+has_last() {
+	jsz "$(stream_leader)" '.account_details[].stream_detail[] |
+	    select(.name == "EVENTS") | .state.last_seq' > "$DIR/above"
+}
 leads() { [ "$(stream_leader)" = "$1" ]; }
 leads_at_last() { leads "$1" || { step_down; nap 1; leads "$1"; }; }
 is_current() {
@@ -215,9 +233,9 @@ is_current() {
 damage_replica() {
 	local leader name victims=()
 	# What comes later it gets from the others.
-	age && list "$DIR/before" || return
-	leader=$(stream_leader)
-	[ -n "$leader" ] || return
+	age && wait_for 20 list "$DIR/before" && wait_for 20 has_leader ||
+	    return
+	leader=$(<"$DIR/leader")
 	for name in nats nats2 nats3; do
 		[ "$name" = "$leader" ] || victims+=("$name")
 	done
@@ -225,12 +243,17 @@ damage_replica() {
 	"$SANDBOX" stop "$DIR/$name" && spoil "$name" "$1" "$2"
 	"$SANDBOX" restart "$DIR/$name" || return
 	wait_for 20 is_current "$name" || echo "damage: $name stays behind"
-	wait_for 30 leads_at_last "$name" || {
+	wait_for 20 has_last || return
+	wait_for 60 list_of_leader "$name" || {
 		echo "damage: $name does not become the leader, it is $(
 		    stream_leader)"
-		return 0
+		return 1
 	}
-	wait_for 20 list "$DIR/after"
+}
+
+# list_of_leader NAME: the stream as this replica has it
+list_of_leader() {
+	leads_at_last "$1" && list "$DIR/after" && leads "$1"
 }
 
 do_damage() {
@@ -245,20 +268,63 @@ do_damage() {
 }
 
 ended_damage() {
-	local n
-	[ "$1" -eq 0 ] || { violation "damage: status $1"; return; }
-	[ -e "$DIR/after" ] || return
+	local n above
+	[ "$1" -eq 0 ] && [ -e "$DIR/after" ] || {
+		violation "damage: status $1, what is lost cannot be told"
+		return
+	}
 	NLOSSES=$((NLOSSES + 1))
+	above=$(<"$DIR/above")
 	n=$(comm -23 "$DIR/before" "$DIR/after" | awk -v n="$NLOSSES" \
-	    '$2 != "-" { print $2, n }' | tee -a "$DIR/lost" | wc -l)
-	note "the stream has lost $n messages"
+	    -v above="$above" '$2 != "-" { print $2, n, above }' |
+	    tee -a "$DIR/lost" | wc -l)
+	note "the stream has lost $n messages, above $above it is again"
 }
 
-# Are all there again?
+# find_missing: of what was lost; fails if that cannot be told
+find_missing() {
+	[ -e "$DIR/lost" ] || { : > "$DIR/missing"; return; }
+	list "$DIR/after" >> "$DIR/jobs" 2>&1 || return
+	awk 'FNR == NR { there[$2] = 1; next } !($1 in there) { print $1 }' \
+	    "$DIR/after" "$DIR/lost" | sort -u > "$DIR/missing"
+}
+
+# The daemon has said that nothing is missing: it has no reason to look, all
+# messages were looked up once more after the last fault, and sent.
+FAULTS_ENDED=''
+has_looked() {
+	[ "$(sql "SELECT COALESCE(suspicion, '') <> 'lost' AND
+	    scrub_for IS NULL AND scrub_whole > '$FAULTS_ENDED' AND
+	    NOT EXISTS (SELECT 1 FROM outbox WHERE published_at IS NULL)
+	    FROM outbox_streams WHERE name = 'EVENTS'")" = 1 ]
+}
+
+# Are all there again?  To read the stream takes the daemon's time, so not all
+# the time.
+NEXT_LOOK=0
 is_recovered() {
-	[ ! -e "$DIR/lost" ] || {
-		list "$DIR/after" && awk 'FNR == NR { there[$2] = 1; next }
-		    !($1 in there) { print; n++ } END { exit n > 0 }' \
-		    "$DIR/after" "$DIR/lost" > "$DIR/missing"
-	}
+	[ "$NOW" -ge "$NEXT_LOOK" ] || return
+	find_missing && [ ! -s "$DIR/missing" ] && return
+	ms
+	NEXT_LOOK=$((NOW + 5000))
+	has_looked
+}
+
+# How long a round takes is in status, and the daemon's choice: it reads for a
+# tenth of the time.  So the end is when it says so, and the bound is only
+# against a round that never ends.
+check_recovered() {
+	local start=$NOW
+	FAULTS_ENDED=$(sql 'SELECT NOW(6)')
+	tick_until 400 is_recovered
+	wait_for 20 find_missing ||
+	    violation 'damage: the stream cannot be listed'
+	[ -e "$DIR/missing" ] && [ ! -s "$DIR/missing" ]
+	ok $? 'what the stream has lost is there again'
+	sed -n "s|$DIR/||; s/^damage: /# damage: /p" "$DIR/jobs"
+	ms
+	say "lost by the stream:" \
+	    "$(cut -d ' ' -f 1 "$DIR/lost" 2>/dev/null | sort -u | wc -l)," \
+	    "not there: $(wc -l < "$DIR/missing")," \
+	    "$((NOW - start)) ms after the last fault"
 }

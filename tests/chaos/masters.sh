@@ -19,7 +19,7 @@ hosts_of() {
 # Only the first master sits behind the proxy.  Odd seeds have a listener, every
 # fourth collects no rows.
 conf_write() {
-	local file url=$URL edit='' wake='' linger='' hosts
+	local file url=$URL edit='' wake='' linger='' scrub='' hosts
 	file=$(conf_of "$1")
 	hosts=$(hosts_of "$1")
 	[ -z "$hosts" ] || edit="s/socket: \"[^\"]*\"/hosts: [$hosts]/;"
@@ -31,9 +31,11 @@ conf_write() {
 	[ "$1" -lt "$NMASTERS" ] || edit+='s/database: app/&2/'
 	[ $((SEED % 2)) -eq 0 ] || wake='binlog: true'
 	[ $((SEED % 4)) -ne 0 ] || linger=0
+	# A round of routine is as short as one for a reason.
+	! planned damage || scrub=3000
 	WAKE=$wake PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
-	    IDLE=100 MAX_BACKOFF=4 LINGER=$linger \
+	    IDLE=100 MAX_BACKOFF=4 LINGER=$linger SCRUB=$scrub \
 	    BATCH=$((SEED % 3 == 0 ? 1000 : 50)) URL=$url write_conf "$file.new"
 	[ "$TABLES" != pillar ] || [ "${#FORMER[@]}" -eq 0 ] ||
 	    edit+="s/partition_count: [0-9]*/&, former_counts: [$(former)]/;"

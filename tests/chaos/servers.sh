@@ -426,19 +426,20 @@ choose_weather() {
 }
 
 # In half of the seeds with lies the stream forgets ids soon, so that what may
-# be stored has to be looked up.  Then nothing may send late: no process with
-# messages, or a connection with some, stands still for longer.
+# be stored has to be looked up; and with damage to old messages, whose ids it
+# would not know any more.  Then nothing may send late: no process with messages,
+# or a connection with some, stands still for longer.
 WINDOW_SECONDS=600
 choose_window() {
 	local name rest=''
-	! planned api_lie || [ $((SEED / 2 % 2)) -eq 0 ] || {
-		WINDOW_SECONDS=2
-		for name in $FAULTS; do
-			case $name in
-			worker_stop|host_stop|purge|stall) ;;
-			*) rest+="$name " ;;
-			esac
-		done
-		FAULTS=$rest
-	}
+	! planned damage || ! is_aged || WINDOW_SECONDS=10
+	! planned api_lie || [ $((SEED / 2 % 2)) -eq 0 ] || WINDOW_SECONDS=2
+	[ "$WINDOW_SECONDS" -lt 600 ] || return
+	for name in $FAULTS; do
+		case $name in
+		worker_stop|host_stop|purge|stall) ;;
+		*) rest+="$name " ;;
+		esac
+	done
+	FAULTS=$rest
 }
