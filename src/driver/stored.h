@@ -21,6 +21,9 @@ struct stored_message {
 	struct message_id	id;		/* STORED_OURS: its id */
 	char			time[STORED_TIME];	/* the same: of its event,
 						   as in msg.h; "": unknown */
+	int64_t			at;	/* when it was stored, by the broker's
+					   clock, in ms since 1970, of which it
+					   tells whole seconds; 0: not told */
 	const char		*where;		/* as pub_answer.where; NULL: in
 						   nats.stream */
 };

@@ -303,8 +303,10 @@ judge_counts(struct health *h)
 	if (undeclared[0] != '\0')
 		health_add(h, HEALTH_UNDECLARED_COUNT,
 		    (struct health_about){ 0 }, "correct the producer, or "
-		    "declare its count: outboxctl partitions sync with that "
-		    "count, then with the present one", "%s", undeclared);
+		    "declare its count: write it into "
+		    "outbox.partition_count and run outboxctl partitions "
+		    "sync, then do both with the present one", "%s",
+		    undeclared);
 	if (json_is_object(counts))
 		judge_change(h, counts);
 }

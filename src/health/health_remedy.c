@@ -14,13 +14,19 @@ struct advice {
 #define LOCKED		"another session has locked"
 #define TOO_SLOW	"no answer within"
 
+/* Those that wait for a lock themselves come last. */
 #define HOLDERS "SELECT p.id, p.user, p.host, p.command, p.time, p.state, " \
 	"t.trx_started, p.info FROM information_schema.processlist AS p LEFT " \
 	"JOIN information_schema.innodb_trx AS t ON t.trx_mysql_thread_id = " \
-	"p.id WHERE p.command NOT IN ('Daemon', 'Binlog Dump') ORDER BY " \
-	"t.trx_started IS NULL, t.trx_started, p.time DESC"
+	"p.id WHERE p.command NOT IN ('Daemon', 'Binlog Dump') AND p.id <> " \
+	"CONNECTION_ID() ORDER BY COALESCE(p.state, '') LIKE 'Waiting for%" \
+	"lock' OR t.trx_state <=> 'LOCK WAIT', t.trx_started IS NULL, " \
+	"t.trx_started, p.time DESC"
 
 #define CREATE_TABLES	"outboxctl setup --no-event, or correct mysql.database"
+#define MAKE_PRIMARY	"correct mysql.hosts or mysql.socket; or, if it is to be " \
+			"the primary, as an administrator, SET GLOBAL " \
+			"read_only = 0, and in my.cnf"
 #define UPGRADE		"as an administrator, outboxctl schema upgrade " \
 			"--admin root"
 
@@ -35,7 +41,7 @@ static const struct advice of_broker[] = {
 	{ "aximum account active connections", "end connections of other "
 	  "clients of the account, or raise its limit" },
 	{ "ermissions Violation", "give the account the rights of "
-	  "outbox-master(8)" },
+	  "outbox.yml(5)" },
 	{ "ecure Connection", "set nats.tls, which the server asks for or "
 	  "lacks" },
 	{ "xpired", "renew the credentials, or the certificate" },
@@ -44,7 +50,7 @@ static const struct advice of_broker[] = {
 	  "off: the log of the server tells" },
 	{ "no answer to", "if the disk of the broker is full, make room, and "
 	  "restart it if it still gives no answer; if it is not busy, give "
-	  "the account the rights of outbox-master(8)" },
+	  "the account the rights of outbox.yml(5)" },
 	{ "TLS", "correct nats.tls, or the server's certificate" },
 	{ "SSL", "correct nats.tls, or the server's certificate" },
 	{ "certificate", "correct nats.tls, or the server's certificate" },
@@ -120,8 +126,8 @@ static const struct advice of_database[] = {
 	{ "(1305)", "as an administrator, outboxctl schema install --admin "
 	  "root creates procedures" },
 	{ "denied", "outboxctl setup --no-event grants what is missing" },
-	{ "read only", "correct mysql.hosts, or make a server the primary" },
-	{ "read-only", "correct mysql.hosts, or make a server the primary" },
+	{ "read only", MAKE_PRIMARY },
+	{ "read-only", MAKE_PRIMARY },
 	{ "TLS", "correct mysql.tls, or the server's certificate" },
 	{ "SSL", "correct mysql.tls, or the server's certificate" },
 };
@@ -238,8 +244,8 @@ put_remedy_of_wait(const struct health *h, const char *error, struct buf *b)
 	if (strstr(error, "(1205)") != NULL ||
 	    strstr(error, LOCKED) != NULL) {
 		buf_str(b, "an administrator of the server sees who holds the "
-		    "lock, the oldest transaction first, then sessions that "
-		    "may have locked tables: " HOLDERS "; KILL its id ends "
+		    "lock: the oldest transaction first, then sessions that "
+		    "may have locked tables, at last those that wait: " HOLDERS "; KILL its id ends "
 		    "it; if it hangs in COMMIT, ");
 		put_disks(h, b);
 	} else if (strstr(error, TOO_SLOW) != NULL) {

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "nats/stream.h"
 #include "util/xalloc.h"
 
 #define NO_MESSAGE_FOUND	10037
@@ -176,6 +177,8 @@ stored_message_read(struct stored_message *p, const char *prefix,
 	else {
 		hdrs = json_string_value(json_object_get(message, "hdrs"));
 		read_headers(p, prefix, hdrs == NULL ? "" : hdrs);
+		p->at = stream_time(json_string_value(json_object_get(
+		    message, "time")));
 	}
 	json_decref(answer);
 	return rc;

@@ -324,11 +324,9 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	json_decref(info);
 }
 
-/* "2026-01-31T12:00:00.5Z" in ms since 1970; 0: another text, or before. */
-static int64_t
-read_time(json_t *object, const char *key)
+int64_t
+stream_time(const char *text)
 {
-	const char	*text = json_string_value(json_object_get(object, key));
 	struct tm	 tm = { 0 };
 	int64_t		 s;
 
@@ -336,6 +334,12 @@ read_time(json_t *object, const char *key)
 		return 0;
 	s = timegm(&tm);
 	return s > 0 ? s * 1000 : 0;
+}
+
+static int64_t
+read_time(json_t *object, const char *key)
+{
+	return stream_time(json_string_value(json_object_get(object, key)));
 }
 
 /*

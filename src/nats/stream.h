@@ -24,6 +24,12 @@ int	stream_read_removed(struct stream_removed *, const char *body,
 	    size_t len, struct err *);
 
 /*
+ * A time of the broker, "2026-01-31T12:00:00.5Z", in ms since 1970: whole
+ * seconds.  0: NULL, another text, or before.
+ */
+int64_t	stream_time(const char *text);
+
+/*
  * True if a subject made from the template could match the pattern.  Compares
  * token by token up to the first placeholder.
  */

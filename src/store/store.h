@@ -118,6 +118,9 @@ extern const unsigned	store_schema_version;
  */
 int	store_learn(struct store *, struct err *);
 
+/* Once more if that was five seconds ago: they may have changed since. */
+int	store_learn_again(struct store *, struct err *);
+
 /*
  * store_unstable.c: the columns that message ids are made of, from 0 on; NULL:
  * no more.  Else why it changes without a change of the message, so that ids

@@ -64,6 +64,7 @@ struct store {
 						   0: another writes it */
 	bool			 columns[NOPTIONAL];	/* which exist */
 	struct fit		 fits[NFITS];
+	int64_t			 learned_at;	/* clock_ms() */
 	struct refusals		 refusals;
 	int64_t			 locked_until;	/* clock_ms(); claims ask before
 						   which rows are locked */
@@ -72,6 +73,7 @@ struct store {
 	void			(*planned)(void *, const char *,
 				    struct db_rows *, const struct err *);
 	void			*planned_arg;
+	bool			 planned_waits;	/* one has waited for a lock */
 };
 
 /*

@@ -14,7 +14,10 @@
 #include <strings.h>
 #include <bsd/string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
+
+#define LEARN_AGAIN_MS	5000
 
 /* Columns that the statements need, by table; NULL ends a list. */
 #define COLUMNS_MAX	32	/* more than any list has */
@@ -136,8 +139,9 @@ static const struct extra {
 
 /* The cost of a missing table; NULL: it must not be missing. */
 static const char *const costs[NTABLES] = {
-	[T_SETTINGS] = ("producers and hosts cannot share a partition count, "
-	    "and message ids begin with the name of the database"),
+	[T_SETTINGS] = ("outbox_enqueue() fails, producers and hosts cannot "
+	    "share a partition count, and message ids begin with the name of "
+	    "the database"),
 	[T_DEAD] = "messages that cannot be delivered are retried for ever",
 	[T_BLOCKED] = ("rows that wait behind a failed message are read again "
 	    "on every tick"),
@@ -395,7 +399,15 @@ store_learn(struct store *s, struct err *e)
 	warn_of_table(s, T_DEAD);
 	warn_of_table(s, T_BLOCKED);
 	warn_of_table(s, T_STREAMS);
+	s->learned_at = clock_ms();
 	return 0;
+}
+
+int
+store_learn_again(struct store *s, struct err *e)
+{
+	return clock_ms() - s->learned_at < LEARN_AGAIN_MS ? 0 :
+	    store_learn(s, e);
 }
 
 static bool

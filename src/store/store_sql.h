@@ -173,7 +173,8 @@ int	store_query_any(struct store *, const char *what, bool *,
 /*
  * From now on EXPLAIN each statement instead of running it: nothing is read,
  * locked or changed, store_exec matches no row, store_query fails.  The
- * function gets the plan, or NULL and the error.  Transactions are skipped.
+ * function gets the plan, or NULL and the error.  Transactions are skipped,
+ * and so is all that follows one that has waited for a lock, as it would, too.
  * NULL for the function ends it.
  */
 void	store_explain(struct store *, void (*)(void *arg, const char *what,

@@ -274,10 +274,14 @@ stands '0 0' 'a type without rows'
 sql 'DELETE FROM outbox'
 stands 'rows_gone 0 100' 'and no row at all'
 write order 'FALSE' 5
-stands 'rows_gone 0 105' 'no delivered row, and a stream with older messages'
+stands 'not_filled rows_gone 5 100' \
+    'no row at all: those later than a message of the newest, and in none'
+sql 'UPDATE events SET occurred_at = occurred_at - INTERVAL 1 DAY
+    ORDER BY sequence DESC LIMIT 1'
+stands 'not_filled rows_gone 4 101' 'one is older than these messages'
 sed 's/^publish: {/&types: [audit], /' "$CONF" > "$DIR/audit.yml"
 ctl -c "$DIR/audit.yml" --json status
-is "$(field .outbox.gone)" 300 'publish.types says that a type has rows'
+is "$(field .outbox.unfilled)" 300 'publish.types says that a type has rows'
 write order 'sequence % 2 = 0' 60
 drains 30 'every second event of a type has a row'
 stands '0 0' 'events of a type that have no row here and there'

@@ -391,6 +391,22 @@ START_TEST(whole_id_is_read)
 }
 END_TEST
 
+START_TEST(time_of_storing_is_read)
+{
+	static const char	body[] = "{\"message\":{\"seq\":5,\"time\":"
+				    "\"1970-01-02T00:00:01.999Z\"}}";
+	struct stored_message	p = { .sequence = 5 }, q = p;
+	struct err		e;
+
+	ck_assert_int_eq(stored_message_read(&p, "a-b", body, strlen(body), &e),
+	    0);
+	ck_assert_int_eq(p.at, 86401000);
+	ck_assert_int_eq(stored_message_read(&q, "a-b", places[0].body,
+	    strlen(places[0].body), &e), 0);
+	ck_assert_int_eq(q.at, 0);
+}
+END_TEST
+
 static const struct {
 	const char	*template;
 	const char	*subject;	/* NULL: no stream can have it */
@@ -494,6 +510,7 @@ main(void)
 	tcase_add_loop_test(tc, streams_are_compared, 0, NROWS(found));
 	tcase_add_test(tc, new_stream_is_as_asked);
 	tcase_add_test(tc, whole_id_is_read);
+	tcase_add_test(tc, time_of_storing_is_read);
 	tcase_add_loop_test(tc, place_is_read, 0, NROWS(places));
 	suite_add_tcase(s, tc);
 	return run_suite(s);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/command_file.h"
 #include "util/display.h"
 #include "util/xalloc.h"
 
@@ -196,11 +197,12 @@ finding_json(const struct schema_finding *f)
 
 /* "8 must, 12 should, 1 may: outboxctl schema upgrade does 20 of them" */
 static void
-print_summary(const struct schema_report *r)
+print_summary(const struct ctl *c, const struct schema_report *r)
 {
 	static const char *const	 words[] = { "may", "should", "must" };
 	unsigned			 n[NLEVELS] = { 0 }, done = 0;
 	const char			*comma = "";
+	struct buf			 remedy = { 0 };
 
 	for (size_t i = 0; i < r->n; i++) {
 		n[r->findings[i].level]++;
@@ -214,14 +216,14 @@ print_summary(const struct schema_report *r)
 		display_print(stdout, "%s%u %s", comma, n[level], words[level]);
 		comma = ", ";
 	}
-	if (done == 0)
-		display_print(stdout, ": each line has its remedy\n");
-	else if (done < r->n)
-		display_print(stdout, ": outboxctl schema upgrade does %u of "
-		    "them\n", done);
-	else
-		display_print(stdout, ": outboxctl schema upgrade does %s\n",
-		    done == 1 ? "it" : "them");
+	command_file_put(&remedy, done == 0 ? "each line has its remedy" :
+	    "outboxctl schema upgrade does ", c->path);
+	display_print(stdout, ": %s", remedy.data);
+	buf_free(&remedy);
+	if (done > 0 && done < r->n)
+		display_print(stdout, "%u of ", done);
+	display_print(stdout, "%s\n", done == 0 ? "" : r->n == 1 ? "it" :
+	    "them");
 }
 
 /* Changes without which the daemon cannot run, or loses rows. */
@@ -263,7 +265,7 @@ schema_check(struct ctl *c)
 		return ctl_fail(c, &e);
 	}
 	if (!c->args.json)
-		print_summary(&r);
+		print_summary(c, &r);
 	print_report(c, &r, true);
 	for (size_t i = 0; i < r.n; i++)
 		if (r.findings[i].level == SCHEMA_FAIL)

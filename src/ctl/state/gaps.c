@@ -4,7 +4,8 @@
  * Such a row was deleted by hand, or never made.  It is critical only if it is
  * proved that the message was never sent: by a row that was delivered before the
  * event occurred and is kept, since whoever deletes delivered rows deletes the
- * oldest; or by a stream that has all that it ever had, and not this message.
+ * oldest; by a stream that has all that it ever had, and not this message; or by
+ * its newest messages, if the event is later than one of them and in none.
  */
 
 #include "ctl/state/state_impl.h"
@@ -22,6 +23,8 @@
 #define GAPS_GLANCE	200	/* events, of which none lacks a row, as a rule */
 #define GAPS_EVENTS	1000	/* if one does; and messages of the stream */
 #define GAPS_ASK_MS	3000	/* for these messages */
+#define GAPS_CLOCK_S	3	/* between the clocks of broker and database,
+				   and the part of a second that is not told */
 #define GAPS_TURNS	16	/* of a type, from events with a row to some
 				   without, or back: more are on purpose */
 
@@ -35,6 +38,8 @@ struct gaps {
 	size_t		 nstored;
 	bool		 whole;		/* of all that ever were */
 	char		 created[27];	/* when the stream was, microseconds */
+	int64_t		 since;		/* all stored since then are in stored:
+					   broker's clock, ms; 0: not known */
 };
 
 /* The newest first: no more is read than that. */
@@ -93,6 +98,21 @@ has_time(void *end)
 	return clock_ms() < *(int64_t *)end;
 }
 
+/*
+ * When was the oldest of the newest messages stored, between which none is
+ * removed?  A stream that forgets may have removed the one before the newest.
+ */
+static int64_t
+find_since(const struct stored_message *list, uint64_t n, bool forgets)
+{
+	int64_t	since = 0;
+
+	for (uint64_t i = 0; i < n && list[i].what != STORED_EMPTY &&
+	    list[i].at > 0 && (i == 0 || !forgets); i++)
+		since = list[i].at;
+	return since;
+}
+
 /* Read the ids of the newest messages; what is not told is not known. */
 static void
 read_stored(struct gaps *g, const struct pub *bus,
@@ -119,6 +139,7 @@ read_stored(struct gaps *g, const struct pub *bus,
 		if (list[i].what == STORED_OURS)
 			g->stored[g->nstored++] = list[i].id.sequence;
 	g->whole = i == st->last && st->messages == st->last && !st->forgets;
+	g->since = find_since(list, i, st->forgets);
 	free(list);
 }
 
@@ -137,6 +158,7 @@ ask_stream(struct gaps *g, const struct pub *bus)
 	snprintf(g->created, sizeof(g->created), "%.*s",
 	    (int)strcspn(st.created, "Z"), st.created);
 	g->whole = st.last == 0 && !st.forgets;
+	g->since = st.messages == 0 ? st.last_at : 0;
 	if (st.messages > 0)
 		read_stored(g, bus, &st);
 }
@@ -162,7 +184,10 @@ put_types(const struct gaps *g)
 	store_put(s, ") AS t JOIN {events} AS e ON {e.sequence} = t.n)");
 }
 
-/* An event from before the stream may have been sent to another. */
+/*
+ * An event from before the stream may have been sent to another.  What was
+ * stored was stored after its event occurred.
+ */
 static void
 put_is_unsent(const struct gaps *g)
 {
@@ -180,6 +205,9 @@ put_is_unsent(const struct gaps *g)
 		store_put(s, " OR {e.occurred_at} > ");
 		store_put_text(s, g->created);
 	}
+	if (g->since > 0)
+		store_putf(s, " OR {e.occurred_at} > FROM_UNIXTIME(%lld)",
+		    (long long)g->since / 1000 + GAPS_CLOCK_S);
 	store_put(s, ")");
 }
 

@@ -443,14 +443,22 @@ put_schema(struct ctl *c, json_t *state, struct err *e)
 	    (int)store_schema_version));
 }
 
+/* The daemon may need a column that no statement here does. */
+static int
+look_again(struct ctl *c, json_t *state, struct err *e)
+{
+	(void)state;
+	return store_learn_again(c->store, e);
+}
+
 /* The tables; what cannot be read is left out. */
 static int
 put_known_tables(struct ctl *c, json_t *state, struct err *e)
 {
 	static int	(*const parts[])(struct ctl *, json_t *,
 			    struct err *) = {
-		put_schema, state_put_missing, put_workers, put_partitions,
-		put_strays, put_backlog, state_put_delivered,
+		put_schema, look_again, state_put_missing, put_workers,
+		put_partitions, put_strays, put_backlog, state_put_delivered,
 		put_blocked_keys, put_held,
 		put_dead_letters, put_streams,
 		state_put_counts, state_put_rights, state_put_outboxes,
