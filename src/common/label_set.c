@@ -2,8 +2,6 @@
 
 #include "common/label_set.h"
 
-#include <string.h>
-
 #include <libdeflate.h>
 
 static unsigned
@@ -18,29 +16,6 @@ label_set_add(struct label_set *s, const char *label, size_t len)
 	unsigned	bit = hash(label, len);
 
 	s->bits[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-void
-label_set_fill(struct label_set *s)
-{
-	memset(s, 0xff, sizeof(*s));
-}
-
-bool
-label_set_is_full(const struct label_set *s)
-{
-	for (size_t i = 0; i < LABEL_BITS / 64; i++)
-		if (s->bits[i] != UINT64_MAX)
-			return false;
-	return true;
-}
-
-bool
-label_set_has(const struct label_set *s, const char *label, size_t len)
-{
-	unsigned	bit = hash(label, len);
-
-	return s->bits[bit / 64] >> bit % 64 & 1;
 }
 
 bool

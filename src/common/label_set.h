@@ -22,12 +22,6 @@ struct label_set {
 
 void	label_set_add(struct label_set *, const char *label, size_t len);
 
-/* Put every label into the set; is every label in it? */
-void	label_set_fill(struct label_set *);
-bool	label_set_is_full(const struct label_set *);
-
-bool	label_set_has(const struct label_set *, const char *label, size_t len);
-
 /* True if both have a label in common; false positives are possible. */
 bool	label_set_meets(const struct label_set *, const struct label_set *);
 

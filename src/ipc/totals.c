@@ -15,7 +15,7 @@ static const char *const	statements[] = {
 	"acquire", "backlog", "begin", "binlog", "block", "blocked",
 	"bump", "bump own", "bury", "candidates", "claim", "clear marks",
 	"commit", "compare dead", "compare events", "compare rows", "counts",
-	"delivered", "fetch", "fetch away", "few rows", "few rows ahead",
+	"delivered", "fetch", "fetch away",
 	"former label", "give back", "glance", "halt", "heartbeat", "history", "holes", "in doubt", "keep", "leases", "leave",
 	"mark",
 	"newest", "now", "park", "partitions", "prune",

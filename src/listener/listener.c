@@ -81,17 +81,14 @@ listener_sign_of_life(struct listener *d, int64_t now)
 static void
 notify_all(struct listener *d, int64_t now)
 {
-	struct label_set	all;
-
 	if (now - d->notified_all_at < ALL_MS) {
 		d->owes_all = true;
 		return;
 	}
 	d->owes_all = false;
 	d->notified_all_at = now;
-	label_set_fill(&all);
 	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		wakeup_notify(d->a->wakeup, i, &all);
+		wakeup_notify(d->a->wakeup, i);
 }
 
 /* False: of no worker of this host. */
@@ -107,7 +104,7 @@ notify_named(struct listener *d, const struct binlog_labels *labels)
 	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
 		if (label_set_meets(&d->a->scoreboard->lines[i].served,
 		    &which)) {
-			wakeup_notify(d->a->wakeup, i, &which);
+			wakeup_notify(d->a->wakeup, i);
 			ours = true;
 		}
 	return ours;

@@ -269,7 +269,6 @@ struct store_view {
 	struct lease	 *leases;	/* sorted bytewise by label */
 	size_t		  nleases;
 	struct counts	  counts;	/* as declared */
-	bool		  waits;	/* any row of the given partitions */
 };
 
 struct labels {
@@ -278,12 +277,11 @@ struct labels {
 };
 
 /*
- * Read the live workers, the leases of these partitions (NULL: of all), and
- * whether rows wait, due or not, in the partitions of rows (NULL: do not ask).
+ * Read the live workers, and the leases of these partitions (NULL: of all).
  * After -1 there is nothing to free.
  */
 int	store_view(struct store *, const struct labels *leases,
-	    const struct labels *rows, struct store_view *, struct err *);
+	    struct store_view *, struct err *);
 void	store_view_free(struct store_view *);
 
 /*
@@ -350,31 +348,6 @@ struct candidate {
 /* By sequence. */
 void	store_sort_candidates(struct candidate *, size_t n);
 
-/* Rows that were found; rows and ahead are the caller's to free. */
-struct few {
-	struct candidate	*rows;		/* sorted by sequence */
-	size_t			 n;
-	bool			 all;		/* there are no others */
-	struct batch		 ahead;		/* messages read with them */
-};
-
-/*
- * Read all waiting rows, due or not, of at most STORE_RANGES partitions.  If
- * there are STORE_FEW or more, all is false and there are no rows.
- */
-#define STORE_FEW	100
-int	store_few(struct store *, const struct range *, size_t n,
-	    struct few *, struct err *);
-
-/*
- * The same, together with the messages of those rows that have no claim and
- * whose bodies have at most max bytes; batch_free() frees ahead.  A row that
- * is claimed later is still as it was read if our lease has lasted all the
- * time: no other worker can have claimed it in between.
- */
-int	store_few_ahead(struct store *, const struct range *, size_t n,
-	    size_t max, struct few *, struct err *);
-
 /* A waiting row, and the label as the row has it; NULL: none. */
 struct glanced {
 	uint64_t	 sequence;
@@ -385,15 +358,22 @@ struct glance {
 	struct glanced	*rows;		/* the caller's to free */
 	size_t		 n;
 	bool		 all;		/* there are no others; else no rows */
-	struct batch	 ahead;		/* as in few */
+	struct batch	 ahead;		/* messages; batch_free() frees them */
 };
 
 /*
- * Read all waiting rows of all partitions, of other workers too, and their
- * messages as store_few_ahead does; max 0: without messages.  While few rows
- * wait this costs the same for any number of partitions.  If there are too
- * many, or it took long, store_may_glance() is false for a while.
+ * Read all waiting rows, due or not, of all partitions, of other workers too,
+ * but not those that are parked or set apart until their time.
+ * If there are GLANCE_ROWS or more, all is false and there are no rows.  While
+ * few wait this costs the same for any number of partitions; without an index
+ * for it, store_may_glance() is false.
+ *
+ * With the rows come the messages of those that have no claim and whose bodies
+ * have at most max bytes; max 0: none.  A row that is claimed later is still as
+ * it was read if our lease has lasted all the time: no other worker can have
+ * claimed it in between.
  */
+#define GLANCE_ROWS	100
 bool	store_may_glance(const struct store *);
 int	store_glance(struct store *, size_t max, struct glance *, struct err *);
 

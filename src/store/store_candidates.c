@@ -14,15 +14,6 @@
 #include "util/xalloc.h"
 
 /*
- * The pause after a glance at all waiting rows that found too many, or that took
- * CROWDED_AFTER_MS, as old index entries at the head make it: CROWDED_MS, or
- * CROWDED_TIMES as long as the scan if that is more.
- */
-#define CROWDED_MS	1000
-#define CROWDED_AFTER_MS	20
-#define CROWDED_TIMES	50
-
-/*
  * The lease "" has two ranges: rows without a label, which Pillar writes when
  * its count is 1, and rows whose label is the empty text.
  */
@@ -38,26 +29,17 @@ put_label_is(struct store *s, const char *label, unsigned part)
 	return 1;
 }
 
-/* o: the table's alias and a dot, or "". */
-static void
-put_waits_in(struct store *s, const char *o, const char *const *labels,
-    size_t n)
+void
+store_put_rows_of(struct store *s, const char *const *labels, size_t n)
 {
-	store_putf(s, "{%spublished_at} IS NULL AND ({%spartition_key} IN (",
-	    o, o);
+	store_put(s, " FROM {outbox} {index} WHERE {published_at} IS NULL AND "
+	    "({partition_key} IN (");
 	store_put_labels(s, labels, n);
 	buf_str(&s->sql, ")");
 	for (size_t i = 0; i < n; i++)
 		if (labels[i][0] == '\0')
-			store_putf(s, " OR {%spartition_key} IS NULL", o);
+			store_put(s, " OR {partition_key} IS NULL");
 	buf_str(&s->sql, ")");
-}
-
-void
-store_put_rows_of(struct store *s, const char *const *labels, size_t n)
-{
-	store_put(s, " FROM {outbox} {index} WHERE ");
-	put_waits_in(s, "", labels, n);
 }
 
 static int
@@ -91,46 +73,6 @@ read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
 	store_sort_candidates(*out, *n);
 }
 
-static void
-list_range_labels(const struct range *ranges, size_t n, const char **labels)
-{
-	for (size_t i = 0; i < n; i++)
-		labels[i] = ranges[i].label;
-}
-
-/* The server compares labels by its collation to find a row's range. */
-static void
-put_range_of(struct store *s, const char *o, const char *const *labels,
-    size_t n)
-{
-	store_putf(s, "FIELD(COALESCE({%spartition_key}, ''), ", o);
-	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ") - 1");
-}
-
-int
-store_few(struct store *s, const struct range *ranges, size_t n,
-    struct few *f, struct err *e)
-{
-	const char	*labels[STORE_RANGES];
-	struct db_rows	*rows;
-
-	memset(f, 0, sizeof(*f));
-	list_range_labels(ranges, n, labels);
-	store_sql(s, "SELECT ");
-	put_range_of(s, "", labels, n);
-	store_put(s, ", {global_sequence}");
-	store_put_rows_of(s, labels, n);
-	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
-	if ((rows = store_query(s, "few rows", e)) == NULL)
-		return -1;
-	f->all = db_nrows(rows) < STORE_FEW;
-	if (f->all)
-		read_candidates(rows, n, &f->rows, &f->n);
-	db_rows_free(rows);
-	return 0;
-}
-
 /* A row with a claim comes without its event, and is left out. */
 static void
 add_ahead(const struct store *s, struct batch *ahead,
@@ -143,63 +85,6 @@ add_ahead(const struct store *s, struct batch *ahead,
 		ahead->n++;
 }
 
-static void
-read_ahead(const struct store *s, struct db_rows *rows, size_t nranges,
-    size_t max, struct few *f)
-{
-	struct batch	*ahead = &f->ahead;
-
-	f->rows = xcalloc(db_nrows(rows) + 1, sizeof(*f->rows));
-	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
-	while (db_next(rows)) {
-		uint64_t range = db_u64(rows, STORE_MSG_COLUMNS);
-
-		if (range >= nranges)
-			continue;
-		f->rows[f->n].range = (unsigned)range;
-		f->rows[f->n++].sequence = db_u64(rows, 0);
-		add_ahead(s, ahead, rows, max);
-	}
-	store_sort_candidates(f->rows, f->n);
-	batch_sort(ahead);
-	store_keep_rows(ahead, rows);
-}
-
-static void
-put_ahead(struct store *s, const struct range *ranges, size_t n, size_t max)
-{
-	const char	*labels[STORE_RANGES];
-
-	list_range_labels(ranges, n, labels);
-	store_sql(s, "SELECT ");
-	store_put_msg(s, max);
-	buf_str(&s->sql, ", ");
-	put_range_of(s, "o.", labels, n);
-	store_put_rows_and_events(s, "{index}",
-	    " AND {o.claim_token} IS NULL");
-	put_waits_in(s, "o.", labels, n);
-	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
-}
-
-int
-store_few_ahead(struct store *s, const struct range *ranges, size_t n,
-    size_t max, struct few *f, struct err *e)
-{
-	struct db_rows	*rows;
-
-	memset(f, 0, sizeof(*f));
-	put_ahead(s, ranges, n, max);
-	f->ahead.read_at = clock_us();
-	if ((rows = store_query(s, "few rows ahead", e)) == NULL)
-		return -1;
-	f->all = db_nrows(rows) < STORE_FEW;
-	if (f->all)
-		read_ahead(s, rows, n, max, f);
-	else
-		db_rows_free(rows);
-	return 0;
-}
-
 /*
  * A glance
  */
@@ -207,23 +92,27 @@ store_few_ahead(struct store *s, const struct range *ranges, size_t n,
 bool
 store_may_glance(const struct store *s)
 {
-	return s->index_by_time && clock_ms() >= s->crowded_until;
+	return s->index_by_time;
 }
 
+/* Rows that are parked or scheduled have no lease and may be many. */
 static void
 put_glance(struct store *s, size_t max)
 {
 	if (max == 0)
-		store_sql(s, "SELECT {global_sequence}, {partition_key} "
-		    "FROM {outbox} {index} WHERE {published_at} IS NULL");
+		store_sql(s, "SELECT {o.global_sequence}, {o.partition_key} "
+		    "FROM {outbox} AS o {index} WHERE ");
 	else {
 		store_sql(s, "SELECT ");
 		store_put_msg(s, max);
 		store_put_rows_and_events(s, "{index}",
 		    " AND {o.claim_token} IS NULL");
-		store_put(s, "{o.published_at} IS NULL");
 	}
-	buf_printf(&s->sql, " LIMIT %d", STORE_FEW);
+	if (s->exists[T_BLOCKED])
+		store_put(s, "({o.partition_key} IS NULL OR "
+		    "{o.partition_key} <= '!' OR "
+		    "{o.partition_key} >= '!a') AND ");
+	store_putf(s, "{o.published_at} IS NULL LIMIT %d", GLANCE_ROWS);
 }
 
 static void
@@ -244,28 +133,17 @@ read_glance(const struct store *s, struct db_rows *rows, size_t max,
 	store_keep_rows(ahead, rows);
 }
 
-/* If there are too many, or old index entries are in the way, pause that. */
-static void
-note_crowd(struct store *s, const struct glance *g, int64_t took)
-{
-	if (!g->all || took >= CROWDED_AFTER_MS)
-		s->crowded_until = clock_ms() +
-		    later(took * CROWDED_TIMES, CROWDED_MS);
-}
-
 int
 store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 {
 	struct db_rows	*rows;
-	int64_t		 began = clock_ms();
 
 	memset(g, 0, sizeof(*g));
 	put_glance(s, max);
 	g->ahead.read_at = clock_us();
 	if ((rows = store_query(s, "glance", e)) == NULL)
 		return -1;
-	g->all = db_nrows(rows) < STORE_FEW;
-	note_crowd(s, g, clock_ms() - began);
+	g->all = db_nrows(rows) < GLANCE_ROWS;
 	if (g->all)
 		read_glance(s, rows, max, g);
 	else

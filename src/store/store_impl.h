@@ -57,7 +57,6 @@ struct store {
 	bool			 index_by_time;	/* it begins with published_at */
 	struct buf		 dead;	/* quoted nonces, comma first */
 	unsigned		 claims;	/* tokens made so far */
-	int64_t			 crowded_until;	/* no scan of all rows before */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
 	char			 stamped[2];	/* digits of the server's own
 						   available_at, created_at;

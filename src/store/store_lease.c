@@ -115,12 +115,11 @@ put_only(struct store *s, const char *word, const char *const *labels,
 #define COUNTS_AT	7
 
 /*
- * Four kinds of rows, told apart by their NULL columns: to share a column, two
+ * Three kinds of rows, told apart by their NULL columns: to share a column, two
  * tables would need one collation.
  */
 static void
-put_view(struct store *s, const struct labels *leases,
-    const struct labels *rows)
+put_view(struct store *s, const struct labels *leases)
 {
 	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
 	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
@@ -139,12 +138,6 @@ put_view(struct store *s, const struct labels *leases,
 		store_put_counts(s);
 		buf_str(&s->sql, ")");
 	}
-	if (rows == NULL)
-		return;
-	buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, "
-	    "NULL, NULL, NULL, NULL, NULL");
-	store_put_rows_of(s, rows->list, rows->n);
-	buf_str(&s->sql, " LIMIT 1)");
 }
 
 static void
@@ -159,7 +152,7 @@ read_lease(struct db_rows *rows, struct lease *l)
 		l->in_doubt_upto = db_u64(rows, 6);
 }
 
-/* One row, of any of the four kinds. */
+/* One row, of any of the three kinds. */
 static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
@@ -171,24 +164,23 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 		v->ids[v->nids++] = xstrdup(db_text(row, 0));
 	else if (db_nullable(row, COUNTS_AT) != NULL)
 		return store_take_counts(row, COUNTS_AT, &v->counts, e);
-	else if (label == NULL)
-		v->waits = true;
 	/* A parked label needs no lease: a row for one is ignored. */
-	else if (!store_is_parked(s, label, db_length(row, 1), &first))
+	else if (label != NULL &&
+	    !store_is_parked(s, label, db_length(row, 1), &first))
 		read_lease(row, &v->leases[v->nleases++]);
 	return 0;
 }
 
 int
 store_view(struct store *s, const struct labels *leases,
-    const struct labels *rows, struct store_view *v, struct err *e)
+    struct store_view *v, struct err *e)
 {
 	struct db_rows	*found;
 	int		 rc = 0;
 
 	memset(v, 0, sizeof(*v));
 	store_counts_from_file(s, &v->counts);
-	put_view(s, leases, rows);
+	put_view(s, leases);
 	if ((found = store_query(s, "leases", e)) == NULL)
 		return -1;
 	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));

@@ -37,7 +37,7 @@ refuse_strangers(struct store *s, struct repartition *r, struct err *e)
 {
 	struct store_view	v;
 
-	if (store_view(s, NULL, NULL, &v, e) < 0)
+	if (store_view(s, NULL, &v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v.nids; i++)
 		if (!ident_is_valid(v.ids[i]) && !r->refused) {

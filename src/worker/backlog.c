@@ -56,13 +56,8 @@ backlog_adopt(struct backlog *b, const struct partitions *ps)
 int
 backlog_prepare(struct backlog *b, int64_t now, struct err *e)
 {
-	int	rc = parked_round(&b->parked,
-		    (size_t)b->conf->worker.batch_size, now, e);
-
-	/* Rows were moved after the query that found none. */
-	if (b->parked.moved)
-		candidates_are_none(&b->candidates, false);
-	return rc;
+	return parked_round(&b->parked, (size_t)b->conf->worker.batch_size,
+	    now, e);
 }
 
 bool

@@ -166,32 +166,17 @@ cut_at(struct picks *k, uint64_t sequence)
 	k->n = kept;
 }
 
-/*
- * The scanned partitions are not woken any more, if the scan was not too early
- * or found a new row; and count the rows of each label that it read in vain.
- */
+/* Count the rows of each label that the scan read in vain. */
 static void
 note_scan(struct candidates *l)
 {
 	struct scan	*s = &l->scan;
 
-	for (size_t i = 0; i < s->nranges; i++) {
+	for (size_t i = 0; i < s->nranges; i++)
 		range_label(s, i)->nknown = 0;
-		candidates_were_read(s->parts[i], s->began_at / 1000);
-	}
 	for (size_t i = 0; i < s->n; i++)
 		if (lanes_has_row(l->lanes, s->rows[i].sequence))
 			range_label(s, s->rows[i].range)->nknown++;
-		else
-			s->parts[s->rows[i].range]->woken = false;
-}
-
-/* Narrow scans come back for rows that did not fit into the batch. */
-static void
-note_left(struct scan *s)
-{
-	for (size_t i = s->next; s->narrow && i < s->n; i++)
-		s->parts[s->rows[i].range]->woken = true;
 }
 
 /*
@@ -230,85 +215,7 @@ take_first(struct candidates *l, struct picks *k, size_t limit)
 	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->npicks++ % 2) / 2 :
 	    limit);
 	take_rows(l, k, limit);
-	note_left(&l->scan);
 	free(seen);
-}
-
-/* While lanes are blocked their rows fill the answer of the small query. */
-static bool
-reads_few(const struct candidates *l)
-{
-	return !l->scan.many && lanes_count(l->lanes) == 0;
-}
-
-bool
-candidates_would_ask(const struct candidates *l)
-{
-	return l->idle && reads_few(l) &&
-	    l->parts->nentries <= STORE_RANGES;
-}
-
-/* The statement that read the leases may have shown that no row waits. */
-static bool
-knows_of_none(const struct candidates *l)
-{
-	return candidates_would_ask(l) && l->empty;
-}
-
-/* A narrow scan reads the messages with the rows: one statement less. */
-static int
-ask_few(struct candidates *l, bool *all, struct err *e)
-{
-	struct scan	*s = &l->scan;
-	size_t		 max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
-	struct few	 f;
-
-	if ((l->narrow && l->conf->worker.leasing ?
-	    store_few_ahead(l->store, s->ranges, s->nranges, max, &f, e) :
-	    store_few(l->store, s->ranges, s->nranges, &f, e)) < 0)
-		return -1;
-	s->rows = f.rows;
-	s->n = f.n;
-	s->ahead = f.ahead;
-	*all = f.all;
-	return 0;
-}
-
-/*
- * While little waits, one cheap statement reads all of it or nothing.  *all is
- * false if a scan has to be made.
- */
-static int
-read_few(struct candidates *l, bool *all, struct err *e)
-{
-	struct scan	*s = &l->scan;
-
-	*all = false;
-	if (knows_of_none(l)) {
-		*all = true;
-		return 0;
-	}
-	if (!reads_few(l))
-		return 0;
-	if (ask_few(l, all, e) < 0)
-		return -1;
-	for (size_t i = 0; *all && i < s->nranges; i++)
-		s->ranges[i].limit = SIZE_MAX;	/* it has an end */
-	return 0;
-}
-
-static int
-read_rows(struct candidates *l, struct err *e)
-{
-	struct scan	*s = &l->scan;
-	bool		 all;
-
-	if (s->nranges == 0)
-		return 0;
-	if (read_few(l, &all, e) < 0)
-		return -1;
-	return all ? 0 : store_candidates(l->store, s->ranges, s->nranges,
-	    &s->rows, &s->n, e);
 }
 
 /*
@@ -331,28 +238,33 @@ adapt(struct scan *s, int64_t now)
 }
 
 /*
- * A narrow scan meets fewer entries of rows that are delivered and still in the
- * index.
+ * The rows of many blocked lanes would fill each glance; if a lane is all of a
+ * partition those of one would, and none of them can be sent.
  */
 static bool
 may_glance(const struct candidates *l)
 {
-	return l->parts->n > 0 && !l->narrow && reads_few(l) &&
-	    !knows_of_none(l) && store_may_glance(l->store);
+	size_t	max = l->conf->outbox.ordering == ORDER_PARTITION ? 1 :
+		    GLANCE_ROWS / 2;
+
+	return l->parts->n > 0 && lanes_count(l->lanes) < max &&
+	    store_may_glance(l->store) && clock_ms() >= l->crowded_until;
 }
 
+/* A glance, unless it shows nothing; else ranges of some partitions. */
 static int
-read_scan(struct candidates *l, size_t limit, struct err *e)
+look(struct candidates *l, size_t limit, struct err *e)
 {
-	bool	done = false;
+	struct scan	*s = &l->scan;
+	bool		 done = false;
 
 	if (may_glance(l) && candidates_glance(l, &done, e) < 0)
 		return -1;
-	l->scan.narrow = l->narrow && !done;
 	if (done)
 		return 0;
-	candidates_choose_ranges(l, limit * l->scan.depth);
-	return read_rows(l, e);
+	candidates_choose_ranges(l, limit * s->depth);
+	return s->nranges == 0 ? 0 : store_candidates(l->store, s->ranges,
+	    s->nranges, &s->rows, &s->n, e);
 }
 
 static int
@@ -367,9 +279,8 @@ scan(struct candidates *l, size_t limit, struct err *e)
 	s->rows = NULL;
 	s->n = s->next = 0;
 	s->calm = lanes_count(l->lanes) == 0;
-	if (read_scan(l, limit, e) < 0)
+	if (look(l, limit, e) < 0)
 		return -1;
-	s->many = s->n >= STORE_FEW || (s->many && s->narrow);
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;
 	return 0;
@@ -413,7 +324,6 @@ candidates_pick(struct candidates *l, struct picks *k, size_t limit,
 	if (!on && scan(l, limit, e) < 0)
 		return -1;
 	l->scan.clean = false;
-	l->saw_all = l->saw_all || !l->scan.narrow;
 	k->items = xcalloc(limit + 1, sizeof(*k->items));
 	k->ranges = l->scan.ranges;
 	k->nranges = l->scan.nranges;
@@ -427,46 +337,9 @@ candidates_pick(struct candidates *l, struct picks *k, size_t limit,
 	return 0;
 }
 
-static bool
-is_named(const struct part *p, const struct label_set *which)
-{
-	for (size_t i = 0; i < p->nlabels; i++)
-		if (label_set_has(which, p->labels[i].label,
-		    strlen(p->labels[i].label)))
-			return true;
-	return false;
-}
-
-bool
-candidates_wake(struct candidates *l, const struct label_set *which,
-    int64_t now)
-{
-	bool	ours = false;
-
-	for (size_t i = 0; i < l->parts->n; i++) {
-		struct part *p = l->parts->items[i];
-
-		if (is_named(p, which)) {
-			p->woken = ours = true;
-			p->woken_at = now;
-		}
-	}
-	return ours;
-}
-
-bool
-candidates_are_woken(const struct candidates *l)
-{
-	for (size_t i = 0; i < l->parts->n; i++)
-		if (l->parts->items[i]->woken)
-			return true;
-	return false;
-}
-
 bool
 candidates_round_is_over(struct candidates *l, bool claimed)
 {
-	l->idle = !claimed;
 	if (claimed || l->nvain >= l->parts->n)
 		l->nvain = 0;
 	return l->nvain > 0;
@@ -476,19 +349,6 @@ bool
 candidates_left_some(const struct candidates *l)
 {
 	return l->scan.rich || l->scan.next < l->scan.n || l->cut;
-}
-
-void
-candidates_go_narrow(struct candidates *l, bool narrow)
-{
-	l->narrow = narrow;
-	l->saw_all = false;
-}
-
-void
-candidates_are_none(struct candidates *l, bool none)
-{
-	l->empty = none;
 }
 
 void

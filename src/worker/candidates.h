@@ -16,7 +16,6 @@
 #include "conf/conf.h"
 #include "util/err.h"
 #include "worker/lanes.h"
-#include "common/label_set.h"
 #include "store/store.h"
 
 /* Rows to be claimed, sorted, and the partitions they are from. */
@@ -50,8 +49,6 @@ struct scan {
 	size_t			 depth;		/* batches to ask for */
 	int64_t			 began_at;	/* clock_us() */
 	int64_t			 took_us;
-	bool			 narrow;	/* only woken partitions */
-	bool			 many;		/* STORE_FEW rows or more */
 	bool			 rich;		/* a range used up its limit */
 };
 
@@ -66,15 +63,10 @@ struct candidates {
 	size_t			 npicks;	/* odd: heads get the odd row */
 	size_t			 nvain;		/* partitions without work in
 						   a row */
-	bool			 idle;		/* the last scan found nothing */
-	bool			 narrow;	/* next scans: only woken
-						   partitions and those with
-						   rows left */
-	bool			 saw_all;	/* a scan was not narrow since
-						   candidates_go_narrow() */
-	bool			 empty;		/* see candidates_are_none */
-	bool			 whole;		/* all partitions there are, are
-						   ours; the owner sets it */
+	int64_t			 crowded_until;	/* clock_ms(); no glance before */
+	bool			 slow;		/* the last glance was */
+	bool			 foreign;	/* the last glance saw more rows
+						   of others than of ours */
 	bool			 cut;		/* partitions were left out */
 	int64_t			 heads_at;	/* clock_ms(); due heads wait
 						   until then; the owner sets
@@ -99,15 +91,6 @@ struct part *picks_part(const struct picks *, uint64_t sequence);
  */
 size_t	picks_ranges(const struct picks *, struct range *);
 
-/* Make the next scans narrow, or let them read all partitions. */
-void	candidates_go_narrow(struct candidates *, bool narrow);
-
-/*
- * With true: another statement has just found that no row waits, so the next
- * scan need not ask.  With false: nothing is known.
- */
-void	candidates_are_none(struct candidates *, bool none);
-
 /*
  * The tick of the last pick is over; claimed: it claimed rows.  Returns whether
  * partitions are left that no scan has read since work was found.
@@ -123,23 +106,8 @@ bool	candidates_left_some(const struct candidates *);
  */
 void	candidates_all_done(struct candidates *);
 
-/*
- * Rows were inserted under these labels.  A wake-up may come before the row can
- * be read, so narrow scans read these partitions for some milliseconds, and
- * once more after that if no scan has found a new row.  Returns whether one of
- * the labels is ours.  now is clock_ms().
- */
-bool	candidates_wake(struct candidates *, const struct label_set *,
-	    int64_t now);
-
-/* Is there a woken partition in which no new row was found yet? */
-bool	candidates_are_woken(const struct candidates *);
-
 /* Something failed: forget the scan's rows. */
 void	candidates_drop(struct candidates *);
-
-/* Would the next scan first ask whether any row waits? */
-bool	candidates_would_ask(const struct candidates *);
 
 /* When the next head is due, clock_ms(); INT64_MAX: no lane is blocked. */
 int64_t	candidates_next_due(struct candidates *);

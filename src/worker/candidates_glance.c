@@ -14,6 +14,15 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
+/*
+ * The pause after a glance that found too many rows, or after two that took
+ * CROWDED_SLOW_MS, as old index entries at the head make them: CROWDED_MS, or
+ * CROWDED_TIMES as long as the glance if that is more.
+ */
+#define CROWDED_MS	1000
+#define CROWDED_SLOW_MS	200
+#define CROWDED_TIMES	50
+
 /* Printable ASCII without blanks: equal only if the letters are. */
 static bool
 is_plain(const char *label, size_t len)
@@ -51,26 +60,34 @@ label_of(const struct glanced *row)
 	return row->label.data != NULL ? row->label : (struct bytes){ "", 0 };
 }
 
-/* Note which partitions have rows; false: of one it is not clear. */
+/*
+ * Note which partitions have rows, or heads that may be gone; false: of one row
+ * it is not clear.
+ */
 static bool
 note_glanced(struct candidates *l, const struct glance *g)
 {
+	size_t	ours = 0;
+
 	for (size_t i = 0; i < l->parts->n; i++)
-		l->parts->items[i]->glanced = false;
+		l->parts->items[i]->glanced =
+		    l->parts->items[i]->nblocked > 0;
 	for (size_t i = 0; i < g->n; i++) {
 		struct part *p = parts_find(l->parts, label_of(&g->rows[i]));
 
-		if (p != NULL)
+		if (p != NULL) {
 			p->glanced = true;
-		else if (is_unclear(l->parts, label_of(&g->rows[i])))
+			ours++;
+		} else if (is_unclear(l->parts, label_of(&g->rows[i])))
 			return false;
 	}
+	l->foreign = ours < g->n - ours;
 	return true;
 }
 
 /* Whatever was known of partitions without rows is over. */
 static void
-forget_others(struct candidates *l, int64_t began_ms)
+forget_others(struct candidates *l)
 {
 	for (size_t i = 0; i < l->parts->n; i++) {
 		struct part *p = l->parts->items[i];
@@ -79,7 +96,6 @@ forget_others(struct candidates *l, int64_t began_ms)
 			continue;
 		for (size_t k = 0; k < p->nlabels; k++)
 			p->labels[k].full = false;
-		candidates_were_read(p, began_ms);
 	}
 }
 
@@ -101,24 +117,46 @@ take_glanced(struct candidates *l, const struct glance *g)
 	store_sort_candidates(s->rows, s->n);
 }
 
+/*
+ * The longest message to be read with its row; 0: none.  Without leases nobody
+ * knows whether it is still as it was read, and those of others and of rows that
+ * wait are read for nothing.
+ */
+static size_t
+longest(const struct candidates *l)
+{
+	return !l->conf->worker.leasing || l->foreign ||
+	    lanes_count(l->lanes) > 0 ? 0 :
+	    (size_t)l->conf->worker.batch_bytes / GLANCE_ROWS;
+}
+
+static void
+note_crowd(struct candidates *l, const struct glance *g, int64_t took)
+{
+	bool	slow = took >= CROWDED_SLOW_MS;
+
+	/* A busy server makes one slow, and ranges cost it more. */
+	if (!g->all || (slow && l->slow))
+		l->crowded_until = clock_ms() +
+		    later(took * CROWDED_TIMES, CROWDED_MS);
+	l->slow = slow;
+}
+
 int
 candidates_glance(struct candidates *l, bool *done, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	int64_t		 began = clock_ms();
-	size_t		 max = 0;
 	struct glance	 g;
 
-	/* Most looks of an idle worker are in vain, and need no messages. */
-	if (l->whole && l->conf->worker.leasing && !l->idle)
-		max = (size_t)l->conf->worker.batch_bytes / STORE_FEW;
-	if (store_glance(l->store, max, &g, e) < 0)
+	if (store_glance(l->store, longest(l), &g, e) < 0)
 		return -1;
+	note_crowd(l, &g, clock_ms() - began);
 	*done = g.all && note_glanced(l, &g);
 	if (*done) {
 		candidates_choose_glanced(l);
 		take_glanced(l, &g);
-		forget_others(l, began);
+		forget_others(l);
 		s->ahead = g.ahead;
 	} else
 		batch_free(&g.ahead);

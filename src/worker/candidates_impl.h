@@ -17,14 +17,8 @@ void	candidates_choose_ranges(struct candidates *, size_t limit);
 void	candidates_choose_glanced(struct candidates *);
 
 /*
- * A scan that began then has read this partition: it is not woken any more,
- * unless the row of the wake-up may not have been visible.
- */
-void	candidates_were_read(struct part *, int64_t began_ms);
-
-/*
- * Scan by a glance at all waiting rows.  *done is false if that shows nothing,
- * because they are too many or their labels are not clear.
+ * Look at all waiting rows.  *done is false if that shows nothing, because they
+ * are too many or their labels are not clear.
  */
 int	candidates_glance(struct candidates *, bool *done, struct err *);
 

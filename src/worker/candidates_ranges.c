@@ -8,22 +8,6 @@
 
 #include <bsd/string.h>
 
-#include "util/clock.h"
-#include "worker/poll_interval.h"
-
-/* After this time the row of a wake-up is visible as a rule. */
-#define VISIBLE_MS	2
-
-/* After this time it surely is. */
-#define SURELY_VISIBLE_MS	POLL_SOON_MS
-
-void
-candidates_were_read(struct part *p, int64_t began_ms)
-{
-	if (began_ms >= p->woken_at + SURELY_VISIBLE_MS)
-		p->woken = false;
-}
-
 static void
 add_range(struct scan *s, struct part *p, struct part_label *l, size_t limit)
 {
@@ -46,13 +30,6 @@ count_full(const struct part *p)
 	return n;
 }
 
-/* Does a narrow scan read it? */
-static bool
-is_woken_or_full(const struct part *p, int64_t now)
-{
-	return count_full(p) > 0 || p->woken || now < p->woken_at + VISIBLE_MS;
-}
-
 /* The partitions of a scan. */
 struct chosen {
 	struct part	*parts[STORE_RANGES];
@@ -72,23 +49,16 @@ add_part(struct chosen *c, struct part *p, size_t max)
 	return true;
 }
 
-/* Does the scan leave it out? */
-static bool
-is_passed(const struct candidates *l, const struct part *p, int64_t now)
-{
-	return p->fresh || (l->narrow && !is_woken_or_full(p, now));
-}
-
 /* The next partition in rotation that the scan may read. */
 static struct part *
-first_in_rotation(const struct candidates *l, int64_t now)
+first_in_rotation(const struct candidates *l)
 {
 	const struct parts	*m = l->parts;
 
 	for (size_t i = 0; i < m->n; i++) {
 		struct part *p = m->items[(l->rotate + i) % m->n];
 
-		if (!is_passed(l, p, now))
+		if (!p->fresh)
 			return p;
 	}
 	return NULL;
@@ -100,10 +70,10 @@ first_in_rotation(const struct candidates *l, int64_t now)
  * the busy ones, because it may need all ranges.
  */
 static void
-choose_busy(struct candidates *l, struct chosen *c, int64_t now)
+choose_busy(struct candidates *l, struct chosen *c)
 {
 	struct parts	*m = l->parts;
-	struct part	*first = first_in_rotation(l, now);
+	struct part	*first = first_in_rotation(l);
 
 	for (size_t i = 0; i < m->n; i++)
 		m->items[i]->picked = false;
@@ -120,22 +90,19 @@ choose_parts(struct candidates *l, struct chosen *c)
 {
 	struct parts	*m = l->parts;
 	size_t		 nseen = 0;
-	int64_t		 now = clock_ms();
 
-	choose_busy(l, c, now);
+	choose_busy(l, c);
 	for (; nseen < m->n; nseen++) {
 		struct part *p = m->items[(l->rotate + nseen) % m->n];
 
-		if (p->picked || is_passed(l, p, now))
+		if (p->picked || p->fresh)
 			continue;
 		if (!add_part(c, p, STORE_RANGES))
 			break;
 	}
-	l->cut = l->narrow ? nseen < m->n : c->n < m->n;
-	if (!l->narrow || l->cut)
-		l->rotate += nseen;
-	if (!l->narrow)
-		l->nvain += nseen;
+	l->cut = c->n < m->n;
+	l->rotate += nseen;
+	l->nvain += nseen;
 }
 
 void
@@ -143,18 +110,23 @@ candidates_choose_glanced(struct candidates *l)
 {
 	struct parts	*m = l->parts;
 	struct chosen	 c = { .n = 0 };
+	size_t		 nseen = 0;
+	bool		 passed = false;
 
-	l->cut = false;
-	l->scan.nranges = 0;
-	for (size_t i = 0; i < m->n; i++) {
-		struct part *p = m->items[(l->rotate + i) % m->n];
+	for (size_t i = 0; i < m->n; i++)
+		m->items[i]->picked = false;
+	for (; nseen < m->n; nseen++) {
+		struct part *p = m->items[(l->rotate + nseen) % m->n];
 
-		p->picked = false;
-		if (p->glanced && (p->fresh || !add_part(&c, p, STORE_RANGES)))
-			l->cut = true;
+		if (p->fresh)
+			passed = passed || p->glanced;
+		else if (p->glanced && !add_part(&c, p, STORE_RANGES))
+			break;
 	}
-	l->rotate += l->cut ? c.n : 0;
-	l->nvain = m->n;
+	l->cut = passed || nseen < m->n;
+	l->rotate += nseen;
+	l->nvain += nseen;
+	l->scan.nranges = 0;
 	for (size_t i = 0; i < c.n; i++)
 		for (size_t k = 0; k < c.parts[i]->nlabels; k++)
 			add_range(&l->scan, c.parts[i],

@@ -240,33 +240,29 @@ must_see_all(const struct fleet *f, int64_t now)
 	    f->rank != f->for_rank || f->active != f->for_active;
 }
 
-/* Read all leases, or those that are or should be ours; rows: see ask. */
+/* Read all leases, or those that are or should be ours. */
 static int
-read_view(struct fleet *f, bool all, bool rows, struct store_view *v,
-    struct err *e)
+read_view(struct fleet *f, bool all, struct store_view *v, struct err *e)
 {
 	size_t		n = f->nowned + f->ndesired;
 	struct labels	leases = { xcalloc(n + 1, sizeof(*leases.list)), n };
-	struct labels	parts = { leases.list, f->nowned };
 	int		rc;
 
 	for (size_t i = 0; i < f->nowned; i++)
 		leases.list[i] = f->owned[i];
 	for (size_t i = 0; i < f->ndesired; i++)
 		leases.list[f->nowned + i] = f->desired[i];
-	rc = store_view(f->store, all ? NULL : &leases, rows ? &parts : NULL,
-	    v, e);
+	rc = store_view(f->store, all ? NULL : &leases, v, e);
 	free(leases.list);
 	return rc;
 }
 
 /* Free the view and read it again, after a change. */
 static int
-read_again(struct fleet *f, bool all, bool rows, struct store_view *v,
-    struct err *e)
+read_again(struct fleet *f, bool all, struct store_view *v, struct err *e)
 {
 	store_view_free(v);
-	return read_view(f, all, rows, v, e);
+	return read_view(f, all, v, e);
 }
 
 /* Release and take leases; *v is read again if that changed something. */
@@ -284,7 +280,7 @@ move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
 	free(mv.in);
 	if (rc < 0 || !changed)
 		return rc;
-	return read_again(f, all, false, v, e);	/* learn the new epochs */
+	return read_again(f, all, v, e);	/* learn the new epochs */
 }
 
 /*
@@ -294,7 +290,7 @@ move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
 static int
 see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 {
-	if (read_again(f, true, false, v, e) < 0)
+	if (read_again(f, true, v, e) < 0)
 		return -1;
 	count_fleet(f, v);
 	choose_desired(f, v);
@@ -303,17 +299,15 @@ see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
 }
 
 /*
- * Make the view's leases our partitions.  Its answer about rows holds only if
- * the partitions are the same as before.  If other counts were declared after
+ * Make the view's leases our partitions.  If other counts were declared after
  * the desired labels were chosen, some of our leases are parts of classes only,
  * which are not served: choose again at once.
  */
 static int
-adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
-    struct store_view *v, struct err *e)
+adopt_view(struct fleet *f, int64_t now, bool all, struct store_view *v,
+    struct err *e)
 {
 	unsigned	version = f->parts.version;
-	bool		waits = v->waits;
 	uint64_t	given = f->ngiven;
 
 	if (move_leases(f, all, v, e) < 0)
@@ -325,12 +319,8 @@ adopt_view(struct fleet *f, int64_t now, bool all, bool asked,
 	report_taken(f, v->leases, v->nleases);
 	count_lost(f, v, f->ngiven - given);
 	fleet_adopt(f, v);
-	if (version != f->parts.version &&
-	    store_check_counts(f->store, e) < 0)
-		return -1;
-	if (asked && version == f->parts.version)
-		f->rows = waits ? FLEET_ROWS : FLEET_NO_ROWS;
-	return 0;
+	return version != f->parts.version ? store_check_counts(f->store, e) :
+	    0;
 }
 
 static void
@@ -373,8 +363,8 @@ repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
  * created, or if the workers or the counts have changed, read all leases.
  */
 static int
-refresh_view(struct fleet *f, int64_t now, bool *all, bool rows,
-    struct store_view *v, struct err *e)
+refresh_view(struct fleet *f, int64_t now, bool *all, struct store_view *v,
+    struct err *e)
 {
 	bool	created = false;
 
@@ -385,31 +375,29 @@ refresh_view(struct fleet *f, int64_t now, bool *all, bool rows,
 	if (created || (!*all && (must_see_all(f, now) ||
 	    !counts_are_same(&v->counts, &f->counts)))) {
 		*all = true;
-		return read_again(f, true, rows, v, e);
+		return read_again(f, true, v, e);
 	}
 	return 0;
 }
 
-/* Read workers and leases, and rows if one statement can do that. */
+/* Read workers and leases. */
 static int
 check_leases(struct fleet *f, int64_t now, struct err *e)
 {
 	struct store_view	v;
 	bool			all = must_see_all(f, now);
-	bool			ask = f->ask && f->nowned > 0 &&
-				    f->nowned <= STORE_RANGES;
 	int			rc;
 
-	if (read_view(f, all, ask, &v, e) < 0)
+	if (read_view(f, all, &v, e) < 0)
 		return -1;
-	rc = refresh_view(f, now, &all, ask, &v, e);
+	rc = refresh_view(f, now, &all, &v, e);
 	if (rc == 0 && all) {
 		f->all_at = now + FLEET_ALL_MS;
 		choose_desired(f, &v);
 	}
 	if (rc == 0) {
 		f->read_at = now + FLEET_READ_MS;
-		rc = adopt_view(f, now, all, ask, &v, e);
+		rc = adopt_view(f, now, all, &v, e);
 	}
 	if (rc < 0)
 		f->read_at = now;
@@ -431,7 +419,6 @@ clear_marks(struct fleet *f, struct err *e)
 int
 fleet_round(struct fleet *f, int64_t now, struct err *e)
 {
-	f->rows = FLEET_NOT_ASKED;
 	if (now >= f->lease_until && f->conf->worker.leasing) {
 		f->nlost += f->nowned;
 		fleet_drop(f);

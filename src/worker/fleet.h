@@ -29,9 +29,6 @@
 #define FLEET_READ_MS	1000
 #define FLEET_ALL_MS	5000
 
-/* Do rows of our partitions wait?  Read together with the leases. */
-enum fleet_rows { FLEET_NOT_ASKED, FLEET_NO_ROWS, FLEET_ROWS };
-
 /* A label of ours, and its lease as it was last read. */
 struct leased_label {
 	char		label[MSG_LABEL];
@@ -74,14 +71,6 @@ struct fleet {
 	size_t			  active;	/* live workers, with this
 						   one */
 	size_t			  strangers;	/* workers of other programs */
-
-	/*
-	 * The owner sets ask: when the next round reads the leases, the same
-	 * statement asks whether rows of ours wait.  rows has the answer until
-	 * the round after that.
-	 */
-	bool			  ask;
-	enum fleet_rows		  rows;
 
 	/* Set by the owner: the partition count to declare, once no lock is in
 	   the way; 0: none. */

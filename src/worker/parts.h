@@ -32,10 +32,9 @@ struct part {
 	int64_t		merge_at;	/* that was refused: try again; 0: no */
 	bool		unmerged;	/* and it was logged */
 	size_t		nblocked;	/* rows of blocked lanes; lanes.c */
-	bool		woken;		/* for new rows, not scanned yet */
-	int64_t		woken_at;	/* the last time; clock_ms() */
 	bool		picked;		/* has rows in the present tick */
-	bool		glanced;	/* the last glance saw rows of it */
+	bool		glanced;	/* the last glance saw rows of it, or
+					   may have missed those of a head */
 	size_t		nlabels;	/* not 0 */
 	struct part_label labels[];	/* sorted bytewise */
 };

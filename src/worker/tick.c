@@ -191,7 +191,7 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 	}
 	missed_free(&m);
 	if (rc == 0) {
-		t->picked = k.n;
+		t->picked = res->picked = k.n;
 		res->left = candidates_left_some(c);
 		res->more = candidates_round_is_over(c, t->claimed > 0) ||
 		    t->backlog.parked.moved ||

@@ -49,6 +49,7 @@ struct tick {
 };
 
 struct tick_result {
+	uint64_t		 picked;	/* rows found; not all are free */
 	uint64_t		 claimed;
 	uint64_t		 former;	/* delivered with a label of a
 						   former partition count */

@@ -46,20 +46,6 @@ keep(void *arg)
 	    KEEP_FINISH : KEEP_ON;
 }
 
-/*
- * True if a poll is due before the leases are read again.  Then this read of
- * the leases asks for rows, too, so that an idle worker sends one statement a
- * second instead of two.  Only if no other step comes before the tick.
- */
-static bool
-may_ask_with_leases(const struct worker *w, int64_t now)
-{
-	return w->poll.fixed_ms == 0 && w->poll.all_at < now + FLEET_READ_MS &&
-	    now >= w->route.try_at &&
-	    candidates_would_ask(&w->tick.backlog.candidates) &&
-	    now < stream_audit_next(&w->audit, w->fleet.rank == 0);
-}
-
 /* Leases are taken and released only between two batches. */
 static int
 round_of_fleet(struct worker *w, int64_t now, struct err *e)
@@ -68,14 +54,8 @@ round_of_fleet(struct worker *w, int64_t now, struct err *e)
 
 	if (tick_is_open(&w->tick))
 		return fleet_keep_alive(&w->fleet, now, e);
-	w->fleet.ask = may_ask_with_leases(w, now);
 	rc = fleet_round(&w->fleet, now, e);
 	tick_adopt(&w->tick);
-	w->tick.backlog.candidates.whole = w->fleet.nowned == w->fleet.nlabels;
-	candidates_are_none(&w->tick.backlog.candidates,
-	    w->fleet.rows == FLEET_NO_ROWS);
-	if (w->fleet.rows != FLEET_NOT_ASKED)
-		w->poll.at = w->poll.all_at = now;
 	return rc;
 }
 
@@ -165,7 +145,6 @@ step(struct worker *w)
 		worker_open_db(w);
 	if (is_broker_open(w) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
-	candidates_are_none(&w->tick.backlog.candidates, false);
 	if (can_ask_db(w))
 		stay_in_fleet(w);
 	if (can_ask_db(w) && tick_is_open(&w->tick))

@@ -136,7 +136,7 @@ void	worker_follow_listener(struct worker *);
 
 /*
  * Take the wake-ups since the last call: before each scan, so that one during a
- * scan causes another.  True if one was for our partitions.
+ * scan causes another.  True if there was one.
  */
 bool	worker_take_wakeups(struct worker *);
 

@@ -289,7 +289,7 @@ open_line(struct worker *w, enum conf_driver driver)
 	w->check_at = 0;
 	w->deaf = false;
 	/* Wake-ups by wake.subject were lost while it was away. */
-	poll_interval_wake(&w->poll, true, clock_ms());
+	poll_interval_wake(&w->poll, 1, clock_ms());
 	stream_audit_connected(&w->audit);
 }
 

@@ -271,24 +271,17 @@ forget_pause(struct worker *w)
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
-	struct candidates	*l = &w->tick.backlog.candidates;
-	enum poll_found		 found = POLL_NOTHING;
+	struct poll_result	r = { .found = res->picked,
+				    .worked = res->claimed > 0,
+				    .began = began };
 
-	if (res->claimed > 0)
-		found = res->left ? POLL_WORK : POLL_ALL;
-	else if (res->more)
-		found = POLL_MORE;
-	else {
-		if (lanes_count(w->tick.backlog.lanes) > 0)
-			found = POLL_WAITING;
-		if (l->saw_all)
-			forget_pause(w);
-	}
-	poll_interval_polled(&w->poll, &(struct poll_result){ .found = found,
-	    .all = l->saw_all, .woken = candidates_are_woken(l),
-	    .due = sooner(candidates_next_due(l),
-	    type_breaker_wants_at(&w->relay.breaker)), .began = began },
-	    clock_ms());
+	r.more = r.worked ? res->left : res->more;
+	r.waiting = lanes_count(w->tick.backlog.lanes) > 0;
+	r.due = sooner(candidates_next_due(&w->tick.backlog.candidates),
+	    type_breaker_wants_at(&w->relay.breaker));
+	if (!r.worked && !r.more)
+		forget_pause(w);
+	poll_interval_polled(&w->poll, &r, clock_ms());
 }
 
 static void
@@ -345,12 +338,10 @@ worker_tick(struct worker *w)
 	w->clean = true;
 	w->asked_at = start / 1000;
 	show_state(w);
-	candidates_go_narrow(&w->tick.backlog.candidates,
-	    poll_interval_is_narrow(&w->poll, start / 1000));
 	if (tick_run(&w->tick, (size_t)w->conf->worker.batch_size, &res,
 	    &e) < 0) {
-		/* Which partitions have new rows is not known any more. */
-		w->poll.at = w->poll.all_at = clock_ms();
+		/* The rows of the last wake-up may still wait. */
+		w->poll.at = clock_ms();
 		w->fleet_waits = false;
 		show_rows(w);
 		worker_db_failed(w, &e);

@@ -49,28 +49,22 @@ worker_wakeup_fd(const struct worker *w)
 	    wakeup_fd(w->a->wakeup, w->a->slot);
 }
 
-/* A wake-up that names no partition of ours is for another worker. */
 bool
 worker_take_wakeups(struct worker *w)
 {
 	const struct pub	*p = relay_broker(&w->relay);
-	struct label_set	 which;
-	bool			 all = p != NULL && p->ops->woken(p->arg);
-	bool			 some = false;
+	bool			 by_subject = p != NULL &&
+				     p->ops->woken(p->arg);
+	size_t			 n = w->a->wakeup == NULL ? 0 :
+				     wakeup_take(w->a->wakeup, w->a->slot);
 
-	w->totals->wakeups[TOTALS_BY_SUBJECT] += all;
-	if (w->a->wakeup != NULL && wakeup_take(w->a->wakeup, w->a->slot,
-	    &which)) {
-		if (label_set_is_full(&which))
-			all = true;
-		else
-			some = candidates_wake(&w->tick.backlog.candidates,
-			    &which, clock_ms());
-		w->totals->wakeups[TOTALS_BY_BINLOG] += all || some;
-	}
-	if (all || some)
-		poll_interval_wake(&w->poll, all, clock_ms());
-	return all || some;
+	w->totals->wakeups[TOTALS_BY_SUBJECT] += by_subject;
+	w->totals->wakeups[TOTALS_BY_BINLOG] += n > 0;
+	if (by_subject && n == 0)
+		n = 1;
+	if (n > 0)
+		poll_interval_wake(&w->poll, n, clock_ms());
+	return n > 0;
 }
 
 /*
@@ -90,5 +84,5 @@ worker_show_labels(struct worker *w)
 		label_set_add(&served, w->fleet.owned[i],
 		    strlen(w->fleet.owned[i]));
 	w->line->served = served;
-	poll_interval_wake(&w->poll, true, clock_ms());
+	poll_interval_wake(&w->poll, 1, clock_ms());
 }

@@ -86,8 +86,7 @@ mysql_send_query(MYSQL *mysql, const char *text, unsigned long len)
 	    !is_claimed(text))
 		happen();
 	story.scans += strstr(text, "ORDER BY global_sequence LIMIT") != NULL ||
-	    strstr(text, "SELECT FIELD(") != NULL ||
-	    strstr(text, "SELECT global_sequence, partition_key FROM") != NULL;
+	    strstr(text, "published_at IS NULL LIMIT") != NULL;
 	if (story.before != NULL && strstr(text, story.before) != NULL) {
 		story.before = NULL;
 		sql("%s", story.meanwhile);
@@ -320,13 +319,12 @@ node_connects(struct node *n)
 	fleet_restart(&n->fleet);
 }
 
-/* A wake-up came for some partitions, and the scan is narrow or full. */
+/* Too much waited a moment ago, or a glance shows all. */
 static void
-hear(struct node *n)
+choose_look(struct node *n)
 {
-	n->tick.backlog.candidates.narrow = story.rings && (story.calm || dice(2) == 0);
-	for (size_t i = 0; story.rings && i < n->tick.backlog.parts.n; i++)
-		n->tick.backlog.parts.items[i]->woken = story.calm || dice(2) == 0;
+	n->tick.backlog.candidates.crowded_until =
+	    dice(100) < story.crowded ? INT64_MAX : 0;
 }
 
 /* A round as the worker does it; leases are read when they are due. */
@@ -339,7 +337,7 @@ round_of(struct node *n)
 		return -1;
 	if (adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e) < 0)
 		return -1;
-	hear(n);
+	choose_look(n);
 	return tick_run(&n->tick, (size_t)conf->worker.batch_size, &res, &e);
 }
 

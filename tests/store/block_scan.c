@@ -10,13 +10,13 @@
  * own, and has delivered the first batch.
  */
 static struct node *
-scan_much(bool many)
+scan_much(bool glances)
 {
 	struct node	*n = node_start(&nodes[0]);
 
 	add_rows(11, 30, "'p00'");
 	n->tick.backlog.candidates.scan.depth = 32;
-	n->tick.backlog.candidates.scan.many = many;
+	story.crowded = glances ? 0 : 100;
 	node_works(n);
 	ck_assert_uint_eq(story.scans, 1);
 	ck_assert(story.acked[14] && !story.acked[15]);
@@ -40,7 +40,7 @@ END_TEST
  */
 START_TEST(row_that_is_not_claimed_is_waited_for)
 {
-	struct node	*n = scan_much(true);
+	struct node	*n = scan_much(false);
 
 	set_key(16, "k15");
 	update_row(15, "partition_key = 'p09'");
@@ -68,7 +68,7 @@ static const char *const	newer[] = {
 
 START_TEST(scan_is_made_anew)
 {
-	struct node	*n = scan_much(true);
+	struct node	*n = scan_much(false);
 
 	add_rows(1, 1, "'p00'");
 	sql("%s", newer[_i]);
@@ -82,14 +82,13 @@ END_TEST
 /* Shares are rounded down: a scan of many rows is short of a batch or two. */
 START_TEST(scan_knows_that_there_is_more)
 {
-	struct node		*n = scan_much(true);
+	struct node		*n = scan_much(false);
 	struct tick_result	 res;
 
 	ck_assert(!n->tick.backlog.candidates.scan.rich);
 	sql("UPDATE outbox_partitions SET lease_epoch = lease_epoch + 1");
 	fleet_reread(&n->fleet);
 	n->tick.backlog.candidates.scan.depth = 1;
-	n->tick.backlog.candidates.scan.many = true;
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 	ck_ok(tick_run(&n->tick, BATCH, &res, &e));
 	ck_assert(n->tick.backlog.candidates.scan.rich && res.left);
@@ -100,11 +99,11 @@ END_TEST
 /* The longer a scan takes, the more batches it has to serve. */
 START_TEST(dear_scan_gets_deeper)
 {
-	struct node	*n = scan_much(true);
+	struct node	*n = scan_much(false);
 	struct scan	*s = &n->tick.backlog.candidates.scan;
 
 	s->clean = false;
-	s->rich = s->many = true;
+	s->rich = true;
 	s->depth = 1;
 	s->took_us = 400000;
 	s->began_at = clock_us() - 410000;
@@ -126,7 +125,7 @@ START_TEST(scan_has_an_end)
 	struct node	*n;
 
 	conf->worker.leasing = _i != 0;
-	n = scan_much(true);
+	n = scan_much(false);
 	if (_i == 1)
 		time_passes(1000);
 	node_works(n);
@@ -138,7 +137,7 @@ END_TEST
 /* Delayed rows in front of one that is due: no pause between the batches. */
 START_TEST(delayed_rows_are_passed_without_a_pause)
 {
-	struct node		*n = scan_much(true);
+	struct node		*n = scan_much(false);
 	struct tick_result	 res;
 	int			 left = 100;
 
@@ -157,7 +156,7 @@ END_TEST
 
 START_TEST(failure_ends_a_scan)
 {
-	struct node	*n = scan_much(true);
+	struct node	*n = scan_much(false);
 
 	story.failures = 100;
 	conf->retry.backoff = conf->retry.max_backoff = 1;
@@ -173,7 +172,7 @@ END_TEST
 /* The claim fails as a lease is locked; no time passes, as with a deadlock. */
 START_TEST(failed_claim_ends_a_scan)
 {
-	struct node		*n = scan_much(true);
+	struct node		*n = scan_much(false);
 	struct tick_result	 res;
 	int64_t			 start;
 
@@ -196,7 +195,7 @@ END_TEST
 /* The server refuses to claim row 16: the scan does not go on behind it. */
 START_TEST(refused_claim_ends_a_scan)
 {
-	struct node		*n = scan_much(true);
+	struct node		*n = scan_much(false);
 	struct tick_result	 res;
 
 	put_obstacle("23000", "UPDATE", "outbox",

@@ -283,7 +283,8 @@ disturb(void)
 		"LOCK IN SHARE MODE) = ",		/* claim */
 		"SET lease_owner = ",			/* take and give up */
 		"heartbeat_until > NOW(6)) UNION",	/* view */
-		"LIMIT",				/* scan */
+		"published_at IS NULL LIMIT",		/* glance */
+		"ORDER BY global_sequence LIMIT",	/* scan */
 	};
 
 	story.event = events[dice(NROWS(events))];
@@ -348,7 +349,7 @@ choose_story(int seed)
 	srand((unsigned)seed);
 	memset(&apps, 0, sizeof(apps));
 	story.failures = 25;
-	story.rings = seed % 5 < 3;
+	story.crowded = seed % 5 > 1 ? 50 : 0;
 	conf->nats.recover = RECOVER_LOST;
 	if (seed % 5 == 4)
 		conf->worker.batch_size = 1;

@@ -61,8 +61,8 @@ extern struct story {
 	bool		 stored[MAX_SEQUENCE];	/* in the stream */
 	unsigned	 sends[MAX_SEQUENCE];
 	unsigned	 next_id, failures;	/* percent */
-	bool		 rings;		/* wake some partitions, sometimes */
-	bool		 calm;		/* little fails, each row wakes */
+	unsigned	 crowded;	/* percent: rounds without a glance */
+	bool		 calm;		/* little fails */
 	unsigned	 scans;		/* statements */
 	int		 breaks_at;	/* so many statements from now; or 0 */
 	const char	*before, *meanwhile;	/* a statement; SQL before it */
@@ -101,7 +101,7 @@ void		 park_begin(void);
 void		 park_end(void);
 void		 add_ticks(TCase *);		/* block_tick.c */
 void		 add_scans(TCase *);		/* block_scan.c */
-void		 add_narrow(TCase *);		/* block_narrow.c */
+void		 add_glances(TCase *);		/* block_glance.c */
 void		 add_stories(TCase *);		/* block_story.c */
 void		 add_more_stories(TCase *);	/* of the long form */
 

@@ -74,7 +74,7 @@ add_all(Suite *s, const struct kind *k)
 	tc = add_case(s, "random", k, k->start, random_begin, random_end);
 	add_ticks(tc);
 	add_scans(tc);
-	add_narrow(tc);
+	add_glances(tc);
 	add_stories(tc);
 	tc = add_case(s, "stories", k, k->start, random_begin, random_end);
 	tcase_set_tags(tc, "long");

@@ -1,5 +1,5 @@
 /*
- * check_candidates.c - looks at partitions that somebody has rung for
+ * check_candidates.c - which rows a look finds, and by which statements
  *
  * Four partitions are ours, p00 to p03; rows 1 and 2 wait in p01, 3 in p02.
  */
@@ -71,25 +71,15 @@ look_end(void)
 	end_store();
 }
 
-static bool
-ring(const char *label)
-{
-	struct label_set	which = { { 0 } };
-
-	label_set_add(&which, label, strlen(label));
-	return candidates_wake(&backlog.candidates, &which, clock_ms());
-}
-
 /* "1 2 3": the rows that a look gives out. */
 static const char *
-found(bool narrow)
+found(void)
 {
 	static char	text[4096];
 	size_t		len = 0;
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	backlog.candidates.narrow = narrow;
 	ck_ok(candidates_pick(&backlog.candidates, &picks, 100, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
@@ -99,156 +89,15 @@ found(bool narrow)
 	return text;
 }
 
-/* The milliseconds of a ring are over. */
-static void
-let_pass(const char *label)
+/* Glances with messages, or NOT, since the last log_looks(). */
+static unsigned
+nglances(const char *not)
 {
-	for (int64_t until = patience();
-	    clock_ms() < part(label)->woken_at + POLL_SOON_MS; )
-		wait_more(&until, "a ring to be old");
-}
-
-START_TEST(narrow_look_goes_where_it_rang)
-{
-	ck_assert(ring("p01"));
-	ck_assert(candidates_are_woken(&backlog.candidates));
-	ck_assert_str_eq(found(true), "1 2");
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-	ck_assert(!backlog.candidates.saw_all && !candidates_left_some(&backlog.candidates));
-	ck_assert(!candidates_round_is_over(&backlog.candidates, true));
-	let_pass("p01");
-	ck_assert_str_eq(found(true), "");
-	ring("p02");
-	ring("p01");
-	ck_assert_str_eq(found(true), "1 2 3");
-	ck_assert_str_eq(found(false), "1 2 3");
-	ck_assert(backlog.candidates.saw_all);
-}
-END_TEST
-
-/* What the server is asked is about that partition and no other. */
-START_TEST(narrow_look_reads_what_it_names)
-{
-	add_rows(4, 40, "'p03'");
-	log_statements();
-	store_free(st);
-	backlog.candidates.store = st = store_of(conf, ME);
-	ring("p01");
-	ck_assert_str_eq(found(true), "1 2");
 	sql("SET GLOBAL general_log = 0");
-	ck_sql("1", "SELECT COUNT(*) " STATEMENTS "AND argument LIKE '%%p01%%'");
-	ck_sql("0", "SELECT COUNT(*) " STATEMENTS
-	    "AND argument REGEXP 'p00|p02|p03'");
+	return (unsigned)atoi(sql_text("SELECT COUNT(*) " STATEMENTS
+	    "AND argument LIKE '%%published_at IS NULL LIMIT%%' "
+	    "AND argument %s LIKE '%%event_type%%'", not));
 }
-END_TEST
-
-START_TEST(foreign_ring_is_none)
-{
-	ck_assert(!ring("p44"));
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-	ck_assert_str_eq(found(true), "");
-}
-END_TEST
-
-/* A row may be heard of before it can be read. */
-START_TEST(ring_is_repeated_when_it_is_old)
-{
-	ring("p03");
-	ck_assert_str_eq(found(_i == 0), _i == 0 ? "" : "1 2 3");
-	ck_assert(candidates_are_woken(&backlog.candidates));
-	let_pass("p03");
-	add_rows(4, 4, "'p03'");
-	ck_assert_str_eq(found(true), "4");
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-	ck_assert_str_eq(found(true), "");
-	ring("p00");
-	let_pass("p00");
-	ck_assert_str_eq(found(true), "");
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-}
-END_TEST
-
-/* One row is found; another was rung for as well. */
-START_TEST(ring_lasts_for_a_moment)
-{
-	ring("p01");
-	part("p01")->woken_at = clock_ms() + 60000;
-	ck_assert_str_eq(found(true), "1 2");
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-	sql("DELETE FROM outbox WHERE partition_key = 'p01'");
-	ring("p02");
-	add_rows(4, 4, "'p01'");
-	part("p01")->woken_at = clock_ms() + 60000;
-	ck_assert_str_eq(found(true), "3 4");
-}
-END_TEST
-
-/* What the batch had no room for is found again. */
-START_TEST(rows_that_are_left_are_rung_for)
-{
-	add_rows(4, 60, "'p01'");
-	ring("p01");
-	let_pass("p01");
-	picks_free(&picks);
-	memset(&picks, 0, sizeof(picks));
-	backlog.candidates.narrow = true;
-	ck_ok(candidates_pick(&backlog.candidates, &picks, 20, &e));
-	ck_assert_uint_eq(picks.n, 20);
-	ck_assert(candidates_left_some(&backlog.candidates) && candidates_are_woken(&backlog.candidates));
-	candidates_drop(&backlog.candidates);
-	candidates_all_done(&backlog.candidates);
-	found(true);
-	ck_assert_uint_eq(picks.n, 59);
-}
-END_TEST
-
-/* Rows that are known are not what the ring was for. */
-START_TEST(known_rows_answer_no_ring)
-{
-	lanes_block(backlog.lanes, &(struct wait){ .part = part("p02"),
-	    .lane = { "k", 1 }, .key = { "k", 1 }, .sequence = 3,
-	    .due_at = INT64_MAX, .why = BLOCK_DELAYED });
-	ring("p02");
-	ck_assert_str_eq(found(true), "");
-	ck_assert(candidates_are_woken(&backlog.candidates));
-	add_rows(4, 4, "'p02'");
-	ck_assert_str_eq(found(true), "4");
-	ck_assert(!candidates_are_woken(&backlog.candidates));
-}
-END_TEST
-
-/* What one statement has no room for comes with the next. */
-START_TEST(many_rings_take_looks)
-{
-	struct label_set	all;
-
-	fleet_free(&fleet);
-	backlog_free(&backlog);
-	own(STORE_RANGES + 6);
-	add_rows(4, 4, "'p69'");
-	label_set_fill(&all);
-	ck_assert(candidates_wake(&backlog.candidates, &all, clock_ms()));
-	ck_assert_str_eq(found(true), "1 2 3");
-	ck_assert(candidates_left_some(&backlog.candidates) && candidates_are_woken(&backlog.candidates));
-	found(true);
-	ck_assert_uint_gt(picks.n, 0);
-	ck_assert_uint_eq(picks.sequences[picks.n - 1], 4);
-}
-END_TEST
-
-/* What a narrow look has left is where the next one goes. */
-START_TEST(narrow_look_goes_on)
-{
-	add_rows(10, 400, "'p01'");
-	ring("p01");
-	found(true);
-	ck_assert_uint_eq(picks.n, 100);
-	ck_assert(candidates_left_some(&backlog.candidates));
-	found(true);
-	ck_assert_uint_eq(picks.n, 100);
-	ck_assert_uint_eq(picks.nranges, 1);
-}
-END_TEST
 
 /* Statements that read rows, since the last log_statements(). */
 static unsigned
@@ -262,19 +111,156 @@ nreads(void)
 	return n;
 }
 
-START_TEST(a_glance_is_one_statement)
+/* Whoever reads the general log has a connection of its own. */
+static void
+log_looks(void)
+{
+	log_statements();
+	store_free(st);
+	backlog.candidates.store = st = store_of(conf, ME);
+	ck_ok(store_learn(st, &e));
+}
+
+static void
+wait_in_lane(const char *label, uint64_t sequence, int64_t due_at)
+{
+	char	key[24];
+	size_t	len = (size_t)snprintf(key, sizeof(key), "k%llu",
+		    (unsigned long long)sequence);
+
+	lanes_block(backlog.lanes, &(struct wait){ .part = part(label),
+	    .lane = { key, len }, .key = { key, len }, .sequence = sequence,
+	    .due_at = due_at, .why = BLOCK_DELAYED });
+}
+
+static void
+own_anew(unsigned n)
 {
 	backlog_free(&backlog);
 	fleet_free(&fleet);
-	own(3 * STORE_RANGES);
+	own(n);
+}
+
+START_TEST(a_glance_is_one_statement)
+{
+	own_anew(3 * STORE_RANGES);
 	add_rows(4, 4, "'p150'");
 	add_rows(5, 5, "NULL");
 	log_statements();
-	ck_assert_str_eq(found(false), "1 2 3 4");
+	ck_assert_str_eq(found(), "1 2 3 4");
 	ck_assert_uint_eq(nreads(), 1);
 	/* What comes first is not taken for all. */
-	add_rows(6, 5 + STORE_FEW, "'p190'");
-	ck_assert_str_ne(found(false), "1 2 3 4");
+	add_rows(6, 5 + GLANCE_ROWS, "'p190'");
+	ck_assert_str_ne(found(), "1 2 3 4");
+}
+END_TEST
+
+/* A hundred rows: the first ones of p01 are not all that it has. */
+START_TEST(a_crowd_is_not_glanced_at)
+{
+	sql("DELETE FROM outbox; DELETE FROM events");
+	add_rows(1, 2, "'p01'");
+	add_rows(3, GLANCE_ROWS - 1, "'p09'");
+	found();
+	ck_assert_uint_eq(backlog.candidates.crowded_until, 0);
+	add_rows(GLANCE_ROWS, GLANCE_ROWS, "'p01'");
+	ck_assert_str_eq(found(), "1 2 100");
+	ck_assert_int_gt(backlog.candidates.crowded_until, clock_ms());
+	/* Nor again at once. */
+	sql("DELETE FROM outbox WHERE partition_key = 'p09'");
+	log_looks();
+	ck_assert_str_eq(found(), "1 2 100");
+	ck_assert_uint_eq(nglances(""), 0);
+	log_looks();
+	backlog.candidates.crowded_until = 0;
+	ck_assert_str_eq(found(), "1 2 100");
+	ck_assert_uint_eq(nglances("NOT"), 1);
+}
+END_TEST
+
+/* While many rows wait in lanes, each glance would be full of them. */
+START_TEST(rows_that_wait_are_passed)
+{
+	wait_in_lane("p01", 2, INT64_MAX);
+	add_rows(4, 4, "'p01'");
+	log_looks();
+	ck_assert_str_eq(found(), "1 3 4");
+	ck_assert_uint_eq(nglances("NOT"), 1);
+	for (uint64_t i = 0; i < GLANCE_ROWS / 2; i++)
+		wait_in_lane("p03", 1000 + i, INT64_MAX);
+	log_looks();
+	ck_assert_str_eq(found(), "1 3 4");
+	ck_assert_uint_eq(nglances("") + nglances("NOT"), 0);
+}
+END_TEST
+
+/* However many are parked, or wait for their time in a place of their own. */
+START_TEST(rows_of_no_lease_are_no_crowd)
+{
+	add_rows(10, 9 + GLANCE_ROWS, "'!@20991231T235959p01'");
+	add_rows(500, 499 + GLANCE_ROWS, "'!12'");
+	ck_assert_str_eq(found(), "1 2 3");
+	ck_assert_int_eq(backlog.candidates.crowded_until, 0);
+}
+END_TEST
+
+/* Somebody has deleted it, and nothing else waits in its partition. */
+START_TEST(a_head_that_is_gone_is_tried)
+{
+	wait_in_lane("p00", 9, 1);
+	ck_assert_str_eq(found(), "1 2 3 9");
+}
+END_TEST
+
+/* In partition order nothing passes a head, so nothing behind it is read. */
+START_TEST(a_blocked_partition_is_not_glanced_at)
+{
+	conf->outbox.ordering = ORDER_PARTITION;
+	wait_in_lane("p01", 1, INT64_MAX);
+	ck_assert_str_eq(found(), "3");
+}
+END_TEST
+
+/* What one statement cannot name comes at once, with the next. */
+START_TEST(glances_go_around)
+{
+	char	label[16];
+	size_t	n = 0;
+
+	own_anew(STORE_RANGES + 20);
+	sql("DELETE FROM outbox; DELETE FROM events");
+	for (unsigned i = 0; i < STORE_RANGES + 19; i++) {
+		snprintf(label, sizeof(label), "'p%02u'", i);
+		add_rows(i + 1, i + 1, label);
+	}
+	snprintf(label, sizeof(label), "'p%02u'", STORE_RANGES + 19);
+	add_rows(900, 900, label);
+	for (int i = 0; i < 2; i++) {
+		found();
+		for (size_t k = 0; k < picks.n; k++)
+			n += picks.sequences[k] == 900;
+		if (n == 0)
+			ck_assert(candidates_left_some(&backlog.candidates));
+		ck_assert_int_eq(candidates_round_is_over(&backlog.candidates,
+		    false), i == 0);
+		candidates_drop(&backlog.candidates);
+	}
+	ck_assert_uint_ge(n, 1);
+}
+END_TEST
+
+/* With many rows of other workers, messages are fetched, not read. */
+START_TEST(messages_of_others_are_not_read)
+{
+	found();
+	ck_assert_uint_eq(picks.ahead.n, 3);
+	add_rows(4, 7, "'p77'");
+	log_looks();
+	ck_assert_str_eq(found(), "1 2 3");
+	ck_assert_str_eq(found(), "1 2 3");
+	ck_assert_uint_eq(nglances(""), 1);
+	ck_assert_uint_eq(nglances("NOT"), 1);
+	ck_assert_uint_eq(picks.ahead.n, 0);
 }
 END_TEST
 
@@ -285,7 +271,7 @@ START_TEST(a_glance_leaves_equal_labels_to_the_server)
 	    "utf8mb4_general_ci NULL DEFAULT NULL");
 	add_rows(4, 4, _i == 0 ? "'P01'" : "'p01 '");
 	add_rows(5, 5, "'p01'");
-	ck_assert_str_eq(found(false), "1 2 3 4 5");
+	ck_assert_str_eq(found(), "1 2 3 4 5");
 	sql("ALTER TABLE outbox MODIFY partition_key VARCHAR(64) COLLATE "
 	    "utf8mb4_bin NULL DEFAULT NULL");
 }
@@ -303,11 +289,11 @@ START_TEST(a_glance_does_not_pass_an_equal_label)
 		ck_ok(parked_round(&backlog.parked, 100, 0, &e));
 	} while (parts_have_fresh(&backlog.parts));
 	add_rows(4, 4, "'uip'");
-	ck_todo(strcmp(found(false), "1 2 3 4") == 0,
+	ck_todo(strcmp(found(), "1 2 3 4") == 0,
 	    "a label that is equal by its collation is not ours for a glance");
-	/* For a scan it is. */
-	ring("vip");
-	ck_assert_str_eq(found(true), "4");
+	/* For the other look it is. */
+	backlog.candidates.crowded_until = INT64_MAX;
+	ck_assert_str_eq(found(), "1 2 3 4");
 	sql("ALTER TABLE outbox MODIFY partition_key VARCHAR(64) COLLATE "
 	    "utf8mb4_bin NULL DEFAULT NULL");
 }
@@ -324,7 +310,7 @@ START_TEST(head_is_not_taken_beyond_the_scan)
 	ck_assert_uint_gt(picks.n, 0);
 	ck_assert_uint_lt(picks.sequences[picks.n - 1], 300);
 	sql("DELETE FROM outbox WHERE global_sequence BETWEEN 3 AND 299");
-	ck_assert_str_eq(found(false), "1 2 300");
+	ck_assert_str_eq(found(), "1 2 300");
 }
 END_TEST
 
@@ -333,16 +319,14 @@ add_looks(Suite *s, const struct kind *k)
 {
 	TCase	*tc = add_case(s, "look", k, k->start, look_begin, look_end);
 
-	tcase_add_test(tc, narrow_look_goes_where_it_rang);
-	tcase_add_test(tc, narrow_look_reads_what_it_names);
-	tcase_add_test(tc, foreign_ring_is_none);
-	tcase_add_loop_test(tc, ring_is_repeated_when_it_is_old, 0, 2);
-	tcase_add_test(tc, ring_lasts_for_a_moment);
-	tcase_add_test(tc, rows_that_are_left_are_rung_for);
-	tcase_add_test(tc, known_rows_answer_no_ring);
-	tcase_add_test(tc, many_rings_take_looks);
-	tcase_add_test(tc, narrow_look_goes_on);
 	tcase_add_test(tc, a_glance_is_one_statement);
+	tcase_add_test(tc, a_crowd_is_not_glanced_at);
+	tcase_add_test(tc, rows_that_wait_are_passed);
+	tcase_add_test(tc, rows_of_no_lease_are_no_crowd);
+	tcase_add_test(tc, a_head_that_is_gone_is_tried);
+	tcase_add_test(tc, a_blocked_partition_is_not_glanced_at);
+	tcase_add_test(tc, glances_go_around);
+	tcase_add_test(tc, messages_of_others_are_not_read);
 	tcase_add_loop_test(tc, a_glance_leaves_equal_labels_to_the_server, 0,
 	    2);
 	tcase_add_test(tc, a_glance_does_not_pass_an_equal_label);

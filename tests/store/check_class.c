@@ -91,14 +91,13 @@ owned(void)
 }
 
 static const char *
-found(bool narrow, size_t limit)
+found(size_t limit)
 {
 	static char	text[4096];
 	size_t		len = 0;
 
 	picks_free(&picks);
 	memset(&picks, 0, sizeof(picks));
-	backlog.candidates.narrow = narrow;
 	ck_ok(candidates_pick(&backlog.candidates, &picks, limit, &e));
 	text[0] = '\0';
 	for (size_t i = 0; i < picks.n; i++)
@@ -125,7 +124,7 @@ START_TEST(class_is_owned_as_a_whole)
 	ck_assert_str_eq(owned(), "p01+p03");
 	ck_assert_ptr_null(part("p00"));
 	add_rows(1, 3, "'p00'");
-	ck_assert_str_eq(found(false, 100), "");
+	ck_assert_str_eq(found(100), "");
 	now += 2000;
 	update_lease("p00", "lease_until = NOW(6) + INTERVAL 5 SECOND");
 	settle();
@@ -135,7 +134,7 @@ START_TEST(class_is_owned_as_a_whole)
 	update_lease("p02", "lease_owner = NULL, lease_until = NULL");
 	settle();
 	ck_assert_str_eq(owned(), "p00+p02 p01+p03");
-	ck_assert_str_eq(found(false, 100), "1 2 3");
+	ck_assert_str_eq(found(100), "1 2 3");
 }
 END_TEST
 
@@ -251,7 +250,7 @@ START_TEST(rows_of_a_class_are_merged)
 	add_rows(2, 2, "'p02'");
 	add_rows(3, 4, "'p00'");
 	add_rows(5, 5, "'p02'");
-	ck_assert_str_eq(found(false, 100), "1 2 3 4 5");
+	ck_assert_str_eq(found(100), "1 2 3 4 5");
 	for (size_t i = 0; i < picks.n; i++)
 		ck_assert_ptr_eq(picks.items[i].part, part("p02"));
 }
@@ -263,26 +262,12 @@ START_TEST(cut_label_limits_the_others)
 	add_rows(1, 120, "'p00'");
 	add_rows(121, 121, "'p02'");
 	add_rows(122, 240, "'p00'");
-	ck_assert_str_eq(found(false, 8), "1 2");
+	ck_assert_str_eq(found(8), "1 2");
 	/* The busy label is asked for more, and the others for as much. */
-	ck_assert_str_eq(found(false, 8), "1 2 3 4 5 6 7 8");
+	ck_assert_str_eq(found(8), "1 2 3 4 5 6 7 8");
 	sql("UPDATE outbox SET published_at = NOW(6) WHERE global_sequence <= "
 	    "118");
-	ck_assert_str_eq(found(false, 8), "119 120 121 122 123 124 125 126");
-}
-END_TEST
-
-/* A wake-up for one label is one for the class. */
-START_TEST(narrow_look_takes_the_class_whole)
-{
-	struct label_set	which = { { 0 } };
-
-	add_rows(1, 1, "'p00'");
-	add_rows(2, 2, "'p02'");
-	add_rows(3, 3, "'p01'");
-	label_set_add(&which, "p02", 3);
-	ck_assert(candidates_wake(&backlog.candidates, &which, clock_ms()));
-	ck_assert_str_eq(found(true, 100), "1 2");
+	ck_assert_str_eq(found(8), "119 120 121 122 123 124 125 126");
 }
 END_TEST
 
@@ -295,7 +280,7 @@ START_TEST(fence_names_all_labels)
 	size_t		nranges;
 
 	add_rows(1, 2, "'p00'");
-	ck_assert_str_eq(found(false, 100), "1 2");
+	ck_assert_str_eq(found(100), "1 2");
 	nranges = picks_ranges(&picks, ranges);
 	ck_assert_uint_eq(nranges, 2);
 	if (_i == 0)
@@ -415,7 +400,7 @@ START_TEST(change_closes_the_fence)
 	size_t			 nranges;
 
 	add_rows(1, 1, "'p00'");
-	ck_assert_str_eq(found(false, 100), "1");
+	ck_assert_str_eq(found(100), "1");
 	nranges = picks_ranges(&picks, ranges);
 	ck_ok(store_repartition(other, 8, &r, &e));
 	ck_assert(r.changed);
@@ -621,7 +606,6 @@ add_classes(Suite *s, const struct kind *k)
 	tcase_add_test(tc, all_strays_are_found_at_once);
 	tcase_add_test(tc, rows_of_a_class_are_merged);
 	tcase_add_test(tc, cut_label_limits_the_others);
-	tcase_add_test(tc, narrow_look_takes_the_class_whole);
 	tcase_add_loop_test(tc, fence_names_all_labels, 0, 2);
 	tcase_add_test(tc, marks_are_those_of_all_labels);
 	tcase_add_test(tc, lane_of_a_class);

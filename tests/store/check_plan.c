@@ -48,7 +48,6 @@ tick_big(size_t n)
 	struct waiting_list	 w;
 	struct settled		 done = { 0 };
 	struct batch		 b = { 0 };
-	struct few		 few;
 	struct glance		 g;
 
 	for (unsigned i = 0; i < STORE_RANGES; i++) {
@@ -58,11 +57,6 @@ tick_big(size_t n)
 	}
 	nstrays = adopt_strays(st, stray);
 	ck_assert_uint_eq(nstrays, 0);
-	ck_ok(store_few(st, ranges, STORE_RANGES, &few, &e));
-	free(few.rows);
-	ck_ok(store_few_ahead(st, ranges, STORE_RANGES, 100, &few, &e));
-	batch_free(&few.ahead);
-	free(few.rows);
 	for (size_t max = 0; max <= 100; max += 100) {
 		ck_ok(store_glance(st, max, &g, &e));
 		batch_free(&g.ahead);
@@ -103,8 +97,6 @@ hot_key(const char *statement)
 	} hot[] = {
 		{ "UNION ALL", "outbox_claim" },
 		{ " IS NULL LIMIT", "outbox_claim PRIMARY" },
-		{ "FIELD(COALESCE(o.", "outbox_claim PRIMARY" },
-		{ "SELECT FIELD", "outbox_claim" },
 		{ "UPDATE `outbox` ", "PRIMARY" },
 		{ "SELECT global_sequence", "PRIMARY" },
 		{ "SELECT o.global_sequence", "PRIMARY" },
@@ -184,10 +176,10 @@ ck_plans(bool empty)
 	}
 	ck_assert_int_eq(nclaims, 2);
 	/*
-	 * Strays, few, few ahead, two glances, candidates, two claims, fetch,
-	 * fetch away, waiting, six to settle.
+	 * Strays, two glances, candidates, two claims, fetch, fetch away,
+	 * waiting, six to settle.
 	 */
-	ck_assert_int_eq(nhot, 17);
+	ck_assert_int_eq(nhot, 15);
 }
 
 START_TEST(hot_statements_use_their_keys)
@@ -228,7 +220,7 @@ START_TEST(tick_reads_no_more_in_large_tables)
 			large = reads_of_tick(60000, batch);
 
 	ck_assert_uint_le(small, 12 * batch + 8 * STORE_RANGES +
-	    5 * STORE_FEW);
+	    5 * GLANCE_ROWS);
 	ck_assert_uint_le(large, small + small / 20 + 10);
 }
 END_TEST

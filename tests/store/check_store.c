@@ -12,7 +12,7 @@
 static struct waiting_list	 w;
 static struct candidate		*c;
 static struct batch		 got;
-static struct few		 few;
+static struct glance		 glance;
 static struct store_view	 v;
 
 static int
@@ -42,21 +42,21 @@ call(int i)
 	case 4: return store_register(st, &e);
 	case 5: return store_take_over(st, DEAD, &e);
 	case 6: return store_beat(st, &any, &e);
-	case 7: return store_view(st, NULL, NULL, &v, &e);
-	case 8: return store_view(st, &labels, &labels, &v, &e);
+	case 7: return store_view(st, NULL, &v, &e);
+	case 8: return store_view(st, &labels, &v, &e);
 	case 9: return store_renew(st, NULL, 0, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
 	case 13: return store_purge(st, &n, &e);
-	case 14: return store_few(st, &r, 1, &few, &e);
+	case 14: return store_glance(st, 0, &glance, &e);
 	case 15: return store_candidates(st, &r, 1, &c, &nout, &e);
 	case 16: return store_claim(st, &(struct claim_set){ &r, 1, &sequence,
 	    1 }, &got, &n, &e);
 	case 17: return store_fetch(st, &sequence, 1, SIZE_MAX, &got, &e);
 	case 18: return store_waiting(st, &sequence, 1, &w, &e);
 	case 19: return store_fetch_away(st, &sequence, 1, &got, &e);
-	case 20: return store_few_ahead(st, &r, 1, 1, &few, &e);
+	case 20: return store_glance(st, 1, &glance, &e);
 	}
 	msg_fail(&m, (enum outcome)(i - 21), "why");
 	rc = store_settle(st, &got, &done, &e);
@@ -71,7 +71,7 @@ free_result(int i)
 {
 	switch (i) {
 	case 7: case 8: store_view_free(&v); break;
-	case 14: case 20: free(few.rows); batch_free(&few.ahead); break;
+	case 14: case 20: free(glance.rows); batch_free(&glance.ahead); break;
 	case 15: free(c); break;
 	case 17: got.labels = NULL; batch_free(&got); break;
 	case 18: store_waiting_free(&w); break;

@@ -48,7 +48,7 @@ fleet(size_t *n)
 {
 	struct store_view	v;
 
-	ck_ok(store_view(st, NULL, NULL, &v, &e));
+	ck_ok(store_view(st, NULL, &v, &e));
 	free(v.leases);
 	*n = v.nids;
 	return v.ids;
@@ -60,7 +60,7 @@ leases_of(size_t *n)
 	struct store_view	 v;
 	struct lease		*leases;
 
-	ck_ok(store_view(st, NULL, NULL, &v, &e));
+	ck_ok(store_view(st, NULL, &v, &e));
 	leases = v.leases;
 	*n = v.nleases;
 	v.leases = NULL;
@@ -152,7 +152,7 @@ START_TEST(named_leases_are_listed)
 	struct store_view	 v;
 
 	mix_leases();
-	ck_ok(store_view(st, &labels, NULL, &v, &e));
+	ck_ok(store_view(st, &labels, &v, &e));
 	ck_assert_uint_eq(v.nleases, 2);
 	ck_assert_str_eq(v.leases[0].label, "mine");
 	ck_assert(v.leases[0].mine);
@@ -253,7 +253,6 @@ START_TEST(labels_are_quoted)
 	struct batch		 b = { 0 };
 	uint64_t		 n, one = 1;
 	size_t			 nc;
-	struct few		 few;
 
 	sql("INSERT INTO outbox_partitions (partition_key) "
 	    "VALUES ('it''s \\\\')");
@@ -262,9 +261,6 @@ START_TEST(labels_are_quoted)
 	ck_assert_str_eq(list[0]->label, r.label);
 	ck_ok(store_acquire(st, list, 1, &n, &e));
 	ck_assert_uint_eq(n, 1);
-	ck_ok(store_few(st, &r, 1, &few, &e));
-	ck_assert_uint_eq(few.n, 1);
-	free(few.rows);
 	ck_ok(store_candidates(st, &r, 1, &c, &nc, &e));
 	ck_assert_uint_eq(nc, 1);
 	ck_ok(store_claim(st, &(struct claim_set){ &r, 1, &one, 1 }, &b, &n,

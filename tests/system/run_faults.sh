@@ -15,8 +15,6 @@ grep -q OUTBOX_FAULT "$OUTBOX_MASTER" ||
 # it.
 TICK='
 glance		1	nothing
-few rows	1	unlogged
-few rows ahead	1	rung
 candidates	1	many
 claim		1	many
 fetch		1	many
@@ -218,29 +216,10 @@ key() {
 		WHERE stream_id = '$1'; COMMIT"
 }
 
-# More than a scan fetches with the candidates.
+# More than a glance shows.
 many() {
 	arm "$1"
 	key "many$ORDERS" 150 0
-}
-
-# More than a glance fetches, of which no listener hears: a worker finds them when
-# it looks at all of its partitions, whatever wake-ups took before.
-unlogged() {
-	local i rows=''
-	arm "$1"
-	for ((i = 0; i < 320; i++)); do
-		rows+="('unlogged$ORDERS.$((i % 16))', $((i / 16 + 1)),
-		    'events.x', 'x'),"
-	done
-	sql "SET sql_log_bin = 0; START TRANSACTION;
-	    INSERT INTO events (stream_id, stream_sequence, event_type,
-		event_data) VALUES ${rows%,};
-	    INSERT INTO outbox (global_sequence, partition_key)
-		SELECT sequence, CONCAT('p', LPAD(SUBSTRING_INDEX(stream_id,
-		    '.', -1), 2, '0')) FROM events
-		WHERE stream_id LIKE 'unlogged$ORDERS.%' ORDER BY sequence;
-	    COMMIT"
 }
 
 # More than a batch behind a head that is not due.

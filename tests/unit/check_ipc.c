@@ -511,63 +511,21 @@ can_hear(const struct wakeup *b, unsigned slot)
 	return poll(&p, 1, 0) == 1;
 }
 
-static bool
-hears(const struct wakeup *b, unsigned slot)
-{
-	struct label_set	which;
-
-	return wakeup_take(b, slot, &which);
-}
-
-static void
-ring_for(const struct wakeup *b, unsigned slot, const char *label)
-{
-	struct label_set	which = { { 0 } };
-
-	label_set_add(&which, label, strlen(label));
-	wakeup_notify(b, slot, &which);
-}
-
 START_TEST(bell_is_heard_once)
 {
 	struct wakeup	b;
 	struct err	e;
 
 	ck_assert_int_eq(wakeup_open(&b, &e), 0);
-	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
+	ck_assert(!can_hear(&b, 5) && !wakeup_take(&b, 5));
 	for (int i = 0; i < 3; i++)
-		ring_for(&b, 5, "p07");
+		wakeup_notify(&b, 5);
 	ck_assert(can_hear(&b, 5));
-	ck_assert(!can_hear(&b, 4) && !hears(&b, 4));
-	ck_assert(hears(&b, 5));
-	ck_assert(!can_hear(&b, 5) && !hears(&b, 5));
-	ring_for(&b, 5, "p07");
-	ck_assert(hears(&b, 5));
-	wakeup_close(&b);
-}
-END_TEST
-
-/* All that was named since it was heard, to whom it was named, and once. */
-START_TEST(bell_tells_what_it_rang_for)
-{
-	struct wakeup		b;
-	struct err		e;
-	struct label_set	which;
-
-	ck_assert_int_eq(wakeup_open(&b, &e), 0);
-	ring_for(&b, 5, "p07");
-	ring_for(&b, 5, "p33");
-	ring_for(&b, 6, "p08");
-	ck_assert(wakeup_take(&b, 5, &which));
-	ck_assert(label_set_has(&which, "p07", 3));
-	ck_assert(label_set_has(&which, "p33", 3));
-	ck_assert(!label_set_has(&which, "p08", 3));
-	ring_for(&b, 5, "p33");
-	ck_assert(wakeup_take(&b, 5, &which));
-	ck_assert(!label_set_has(&which, "p07", 3));
-	ck_assert(label_set_has(&which, "p33", 3));
-	ck_assert(!wakeup_take(&b, 5, &which));
-	ck_assert(!label_set_has(&which, "p33", 3));
+	ck_assert(!can_hear(&b, 4) && !wakeup_take(&b, 4));
+	ck_assert_uint_eq(wakeup_take(&b, 5), 3);
+	ck_assert(!can_hear(&b, 5) && !wakeup_take(&b, 5));
+	wakeup_notify(&b, 5);
+	ck_assert(wakeup_take(&b, 5));
 	wakeup_close(&b);
 }
 END_TEST
@@ -576,7 +534,6 @@ END_TEST
 START_TEST(bell_is_inherited)
 {
 	unsigned		last = CONF_MAX_WORKERS - 1;
-	struct label_set	which;
 	struct wakeup		b;
 	struct err		e;
 	int			status;
@@ -584,12 +541,11 @@ START_TEST(bell_is_inherited)
 
 	ck_assert_int_eq(wakeup_open(&b, &e), 0);
 	if ((pid = fork()) == 0) {
-		ring_for(&b, last, "p07");
+		wakeup_notify(&b, last);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(wakeup_take(&b, last, &which));
-	ck_assert(label_set_has(&which, "p07", 3));
+	ck_assert(wakeup_take(&b, last));
 	ck_assert(fcntl(wakeup_fd(&b, last), F_GETFD) & FD_CLOEXEC);
 	wakeup_close(&b);
 }
@@ -1047,7 +1003,6 @@ main(void)
 
 	tc = add_case(s, "wakeup");
 	tcase_add_test(tc, bell_is_heard_once);
-	tcase_add_test(tc, bell_tells_what_it_rang_for);
 	tcase_add_test(tc, bell_is_inherited);
 	tcase_add_test(tc, bell_leaves_nothing_open);
 

@@ -179,10 +179,11 @@ explain_all(struct store *s, const struct range *ranges, size_t nranges,
 	struct candidate		*c = NULL;
 	size_t				 nc;
 	uint64_t			 claimed;
-	struct few			 few;
+	struct glance			 glance;
 	struct err			 e;
 
-	store_few(s, ranges, nranges, &few, &e);
+	if (store_may_glance(s))
+		store_glance(s, 1, &glance, &e);
 	store_candidates(s, ranges, nranges, &c, &nc, &e);
 	store_claim(s, &(struct claim_set){ ranges, nranges, list, n }, &b,
 	    &claimed, &e);
@@ -226,7 +227,7 @@ doctor_plans(struct doctor *d)
 	size_t			 n;
 
 	if ((list = some_rows(d, &n, &e)) == NULL ||
-	    store_view(d->ctl->store, NULL, NULL, &v, &e) < 0) {
+	    store_view(d->ctl->store, NULL, &v, &e) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "plans", "%s", e.text);
 		json_decref(p.told);
 		free(list);

@@ -32,7 +32,7 @@ check_strangers(struct doctor *d, struct err *e)
 {
 	struct store_view	v;
 
-	if (store_view(d->ctl->store, NULL, NULL, &v, e) < 0)
+	if (store_view(d->ctl->store, NULL, &v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v.nids; i++)
 		if (!ident_is_valid(v.ids[i]))
