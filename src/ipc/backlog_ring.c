@@ -166,11 +166,14 @@ double_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How far samples lie from the line between their neighbours: the median. */
+/*
+ * How far samples, at least three, lie from the line between their neighbours:
+ * the median.
+ */
 static double
 find_wobble(const struct point *p, unsigned n)
 {
-	double	far[BACKLOG_SAMPLES];
+	double	far[BACKLOG_SAMPLES] = { 0 };
 
 	for (unsigned i = 1; i + 1 < n; i++) {
 		struct line	l = fit((struct point[]){ p[i - 1], p[i + 1] },
