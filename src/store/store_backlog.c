@@ -193,7 +193,7 @@ measure(struct store *s, char index[DB_NAME_SIZE], const char *where,
 		return 0;
 	if (estimate(s, index, where, &n, e) < 0)
 		return -1;
-	if (n <= 4 * most && most > FEW &&
+	if (n <= 2 * most && most > FEW &&
 	    count_rows(s, index, where, most, b, e) < 0)
 		return -1;
 	if (!b->exact && b->waiting < n)

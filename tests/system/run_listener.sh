@@ -223,7 +223,8 @@ count_looks --events 400 --rate 400
 [ "$looks" -le $((batches * 3 / 2 + 10)) ]
 ok $? "few looks are in vain ($looks looks, $batches batches)"
 count_looks --events 8 --rate 4
-[ "$looks" -le $((batches + 4)) ]
+# The listener may hear of a commit before its row can be read.
+[ "$looks" -le $((2 * batches + 4)) ]
 ok $? "none after a single message ($looks looks, $batches batches)"
 stop_master "$MASTER"
 

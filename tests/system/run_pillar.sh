@@ -34,7 +34,7 @@ ok $? 'the log names the missing tables of dead letters and blocked keys'
 check 'the log names the missing table of streams' \
     has_line "$LOG" 'outbox_streams: no such table'
 check 'the log names the missing column and its ALTER TABLE' \
-    has_line "$LOG" 'no column ack_sequence: .*ALTER TABLE outbox ADD COLUMN'
+    has_line "$LOG" 'no column ack_sequence: .*ALTER TABLE `outbox` ADD COLUMN'
 like "$("$LAB" show --nats "$URL" --stream EVENTS --seq 1)" \
     '^Nats-Msg-Id: app-[0-9]+-' \
     'the message id begins with the database'
