@@ -111,13 +111,13 @@ store_is_mariadb(const struct store *s)
 }
 
 void
-store_void_claims_of(struct store *s, const char *nonce)
+store_note_dead(struct store *s, const char *nonce)
 {
 	buf_printf(&s->dead, ",'%.16s'", nonce);
 }
 
 void
-store_void_no_claims(struct store *s)
+store_forget_dead(struct store *s)
 {
 	buf_clear(&s->dead);
 }

@@ -98,8 +98,8 @@ bool		 store_learnt_wrong(const struct store *);
  * Claims with the store's own nonce are always free, because a worker claims
  * only while it has no claim open.
  */
-void		 store_void_claims_of(struct store *, const char *nonce);
-void		 store_void_no_claims(struct store *);	/* forget the dead */
+void		 store_note_dead(struct store *, const char *nonce);
+void		 store_forget_dead(struct store *);	/* all of them */
 
 /*
  * store_schema.c - which tables and columns the database has

@@ -14,8 +14,8 @@
 #include "util/xalloc.h"
 
 /*
- * The lease "" has two ranges: rows without a label, which Pillar writes when
- * its count is 1, and rows whose label is the empty text.
+ * The lease "" has two ranges: rows without a label, which the PHP package
+ * Pillar writes when its count is 1, and rows whose label is the empty text.
  */
 static unsigned
 put_label_is(struct store *s, const char *label, unsigned part)

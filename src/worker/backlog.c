@@ -151,7 +151,8 @@ backlog_learn_missed(struct backlog *b, const struct picks *k,
 		if (refused)
 			wait = batch->nrefused > REFUSED_MANY ?
 			    REFUSED_MANY_MS : REFUSED_MS;
-		/* Due, free, not claimed: our lease has another epoch. */
+		/* Due and free, but the claim left it out: the epoch of our
+		   lease must have changed. */
 		if (wait == 0 && !w->claimed) {
 			b->reread = true;
 			/* If it is empty no later row can pass this one. */

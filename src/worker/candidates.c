@@ -85,7 +85,7 @@ take_heads(struct candidates *l, struct picks *k, const uint64_t *seen,
 	heads = xcalloc(n + 1, sizeof(*heads));
 	due = lanes_due(l->lanes, clock_ms(), heads, n);
 	for (size_t i = 0; i < due && k->n < max; i++)
-		if (heads[i].part->picked && heads[i].sequence <=
+		if (heads[i].part->in_scan && heads[i].sequence <=
 		    seen[heads[i].part->labels[0].range])
 			k->items[k->n++] = heads[i];
 	free(heads);
@@ -116,7 +116,10 @@ see_parts(struct scan *s, uint64_t *seen)
 	}
 }
 
-/* Rows that the other labels of the partition may have earlier rows for. */
+/*
+ * Drop rows behind the last one that was read of another label of the same
+ * partition: rows between the two were not read yet.
+ */
 static void
 drop_unseen(struct scan *s, const uint64_t *seen)
 {
@@ -307,7 +310,7 @@ goes_on(const struct candidates *l)
 					     strlen(s->labels[i]) };
 		struct part		*p = parts_find(l->parts, label);
 
-		if (p == NULL || p != s->parts[i] || p->fresh ||
+		if (p == NULL || p != s->parts[i] || p->unread ||
 		    parts_label(l->parts, label)->epoch !=
 		    s->ranges[i].epoch)
 			return false;

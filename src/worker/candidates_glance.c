@@ -92,7 +92,7 @@ forget_others(struct candidates *l)
 	for (size_t i = 0; i < l->parts->n; i++) {
 		struct part *p = l->parts->items[i];
 
-		if (p->picked)
+		if (p->in_scan)
 			continue;
 		for (size_t k = 0; k < p->nlabels; k++)
 			p->labels[k].full = false;
@@ -109,7 +109,7 @@ take_glanced(struct candidates *l, const struct glance *g)
 		struct bytes	 label = label_of(&g->rows[i]);
 		struct part	*p = parts_find(l->parts, label);
 
-		if (p != NULL && p->picked)
+		if (p != NULL && p->in_scan)
 			s->rows[s->n++] = (struct candidate){
 			    .range = parts_label(l->parts, label)->range,
 			    .sequence = g->rows[i].sequence };

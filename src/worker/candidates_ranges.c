@@ -43,7 +43,7 @@ add_part(struct chosen *c, struct part *p, size_t max)
 {
 	if (c->nlabels + p->nlabels > max)
 		return false;
-	p->picked = true;
+	p->in_scan = true;
 	c->parts[c->n++] = p;
 	c->nlabels += p->nlabels;
 	return true;
@@ -58,7 +58,7 @@ first_in_rotation(const struct candidates *l)
 	for (size_t i = 0; i < m->n; i++) {
 		struct part *p = m->items[(l->rotate + i) % m->n];
 
-		if (!p->fresh)
+		if (!p->unread)
 			return p;
 	}
 	return NULL;
@@ -76,11 +76,11 @@ choose_busy(struct candidates *l, struct chosen *c)
 	struct part	*first = first_in_rotation(l);
 
 	for (size_t i = 0; i < m->n; i++)
-		m->items[i]->picked = false;
+		m->items[i]->in_scan = false;
 	if (first != NULL && first->nlabels > 1)
 		add_part(c, first, STORE_RANGES);
 	for (size_t i = 0; i < m->n; i++)
-		if (!m->items[i]->picked && !m->items[i]->fresh &&
+		if (!m->items[i]->in_scan && !m->items[i]->unread &&
 		    count_full(m->items[i]) > 0)
 			add_part(c, m->items[i], STORE_RANGES / 2);
 }
@@ -95,7 +95,7 @@ choose_parts(struct candidates *l, struct chosen *c)
 	for (; nseen < m->n; nseen++) {
 		struct part *p = m->items[(l->rotate + nseen) % m->n];
 
-		if (p->picked || p->fresh)
+		if (p->in_scan || p->unread)
 			continue;
 		if (!add_part(c, p, STORE_RANGES))
 			break;
@@ -114,11 +114,11 @@ candidates_choose_glanced(struct candidates *l)
 	bool		 passed = false;
 
 	for (size_t i = 0; i < m->n; i++)
-		m->items[i]->picked = false;
+		m->items[i]->in_scan = false;
 	for (; nseen < m->n; nseen++) {
 		struct part *p = m->items[(l->rotate + nseen) % m->n];
 
-		if (p->fresh)
+		if (p->unread)
 			passed = passed || p->glanced;
 		else if (p->glanced && !add_part(&c, p, STORE_RANGES))
 			break;

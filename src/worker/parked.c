@@ -263,9 +263,9 @@ write_records(struct parked *p, struct blocked_lane *const *lanes, size_t n,
 		return 0;
 	/* A lease differs from ours: read leases and records again. */
 	for (size_t i = 0; i < n; i++)
-		lanes[i]->part->fresh = true;
+		lanes[i]->part->unread = true;
 	for (size_t i = 0; i < p->parts->n; i++)
-		if (p->parts->items[i]->fresh)
+		if (p->parts->items[i]->unread)
 			lanes_forget_part(p->lanes, p->parts->items[i]);
 	p->reread = true;
 	return 0;

@@ -33,9 +33,9 @@ struct parked {
 };
 
 /*
- * Called before candidates are picked.  Reads the records of fresh partitions,
+ * Called before candidates are picked.  Reads the records of unread partitions,
  * and moves about limit rows each way.  A partition of which not all records
- * are read stays fresh, and none of its rows may be claimed.  -1: the database
+ * are read stays unread, and none of its rows may be claimed.  -1: the database
  * failed, and the tick must end.
  */
 int	parked_round(struct parked *, size_t limit, int64_t now, struct err *);

@@ -20,11 +20,11 @@ struct leases {
 /* Add the leases of all labels of this partition. */
 void	parked_add_leases(struct leases *, const struct part *);
 
-/* Read the records of fresh partitions. */
+/* Read the records of unread partitions. */
 int	parked_read_fresh(struct parked *, int64_t now, struct err *);
 
 /*
- * The records of these partitions were read.  A partition stays fresh if that
+ * The records of these partitions were read.  A partition stays unread if that
  * failed, or if two records of a lane are not merged yet.
  */
 void	parked_end_reading(struct parked *, struct part *const *, size_t n,

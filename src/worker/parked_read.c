@@ -199,9 +199,9 @@ parked_end_reading(struct parked *p, struct part *const *parts, size_t n,
     bool failed)
 {
 	for (size_t i = 0; i < n; i++) {
-		parts[i]->fresh = failed || parts[i]->merging;
+		parts[i]->unread = failed || parts[i]->merging;
 		parts[i]->merging = false;
-		if (parts[i]->fresh)
+		if (parts[i]->unread)
 			lanes_forget_part(p->lanes, parts[i]);
 	}
 }
@@ -243,10 +243,10 @@ parked_read_fresh(struct parked *p, int64_t now, struct err *e)
 		/* A merge was refused: read again when its time has come. */
 		if (part->merge_at != 0 && now >= part->merge_at) {
 			part->merge_at = 0;
-			part->fresh = true;
+			part->unread = true;
 			lanes_forget_part(p->lanes, part);
 		}
-		if (part->fresh)
+		if (part->unread)
 			parts[n++] = part;
 		if (n == 0 || (n < READ_PARTS && i + 1 < ps->n))
 			continue;

@@ -60,7 +60,7 @@ bool
 parts_have_fresh(const struct parts *ps)
 {
 	for (size_t i = 0; i < ps->n; i++)
-		if (ps->items[i]->fresh)
+		if (ps->items[i]->unread)
 			return true;
 	return false;
 }
@@ -71,7 +71,7 @@ new_part(const struct partition *from)
 	struct part	*p = xcalloc(1, sizeof(*p) +
 			    from->nlabels * sizeof(p->labels[0]));
 
-	p->fresh = true;
+	p->unread = true;
 	p->born = from->born;
 	p->nlabels = from->nlabels;
 	for (size_t i = 0; i < p->nlabels; i++)
@@ -90,10 +90,10 @@ take_epochs(struct part *p, struct lanes *lanes, const struct partition *from)
 		same = same && p->labels[i].epoch == from->labels[i].epoch;
 		p->labels[i].epoch = from->labels[i].epoch;
 	}
-	if (same || p->fresh)
+	if (same || p->unread)
 		return;
 	lanes_forget_part(lanes, p);
-	p->fresh = true;
+	p->unread = true;
 }
 
 static int

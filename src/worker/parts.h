@@ -21,18 +21,18 @@ struct part_label {
 	bool		full;		/* its last range reached its limit */
 	size_t		nknown;		/* rows that the last scan read and
 					   that wait in lanes */
-	unsigned	range;		/* picked: the index of its range */
+	unsigned	range;		/* in_scan: the index of its range */
 };
 
 struct part {
 	size_t		number;		/* index of the fleet's partition */
 	unsigned	born;		/* of the fleet's partition */
-	bool		fresh;		/* its blocked keys are to be read */
+	bool		unread;		/* its blocked keys are to be read */
 	bool		merging;	/* two of them are to be merged */
 	int64_t		merge_at;	/* that was refused: try again; 0: no */
 	bool		unmerged;	/* and it was logged */
 	size_t		nblocked;	/* rows of blocked lanes; lanes.c */
-	bool		picked;		/* has rows in the present tick */
+	bool		in_scan;	/* the present scan looks at its rows */
 	bool		glanced;	/* the last glance saw rows of it, or
 					   may have missed those of a head */
 	size_t		nlabels;	/* not 0 */
@@ -59,7 +59,7 @@ struct lanes;
 
 /*
  * Take over these partitions.  The lanes forget those that are not ours any
- * more or have other labels or epochs; changed and new partitions are fresh.
+ * more or have other labels or epochs; changed and new ones are unread.
  */
 void	parts_adopt(struct parts *, struct lanes *, const struct partitions *);
 void	parts_free(struct parts *);

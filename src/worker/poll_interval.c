@@ -5,9 +5,10 @@
 #include "util/clock.h"
 
 /*
- * Doubled up to the ceiling.  Where nobody wakes the worker, rows that come as
- * often as before wait for a part of the time between them.  Where it is woken,
- * rows that wait have their time, and others a wake-up.
+ * Doubled up to the ceiling.  Where nobody wakes the worker, the pause is no
+ * longer than a part of the time since the last work: rows that keep coming as
+ * often wait for that part.  Where it is woken there is nothing to look for
+ * before r->due.
  */
 static int64_t
 longer(const struct poll_interval *p, const struct poll_result *r, int64_t now)
@@ -42,7 +43,7 @@ pause_after(const struct poll_interval *p, const struct poll_result *r,
 
 /*
  * Rows are collected after work.  Polls are that far apart in any case.  A
- * wake-up for rows that were found before it came is not in vain.
+ * wake-up may come after its rows were found; soon after work it is no vain one.
  */
 static void
 plan(struct poll_interval *p, const struct poll_result *r, int64_t now)

@@ -128,8 +128,8 @@ count_former(struct tick *t, const struct batch *b)
 }
 
 /*
- * A row is refused as long as it waits here, and until a batch has it and
- * nothing of that batch was refused for it.
+ * Drop those whose row waits no more, and those whose row was in a batch without
+ * being refused again.
  */
 static void
 drop_refusals(struct tick *t, const struct batch *b)

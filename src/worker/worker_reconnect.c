@@ -170,10 +170,10 @@ agree_on_count(struct worker *w, struct err *e)
 }
 
 /*
- * A worker that died may have had claims in a partition that comes to this one:
- * its successor may give the lease back, or it ends before there is one.  The
- * epoch of our lease fences all that the dead one began, so its claims need not
- * expire.  The master may be writing: what is torn is nobody's id.
+ * A partition of a worker that died on this host may come to this one, with rows
+ * that the dead one has claimed.  They need not wait until the claims expire:
+ * the epoch of our lease fences whatever it had begun.  The master may be
+ * writing its list: half an id is nobody's.
  */
 void
 worker_void_claims(struct worker *w)
@@ -184,13 +184,13 @@ worker_void_claims(struct worker *w)
 	if (w->a->board == NULL)
 		return;
 	w->voided_at = now;
-	store_void_no_claims(w->store);
+	store_forget_dead(w->store);
 	for (size_t i = 0; i < CONF_MAX_WORKERS * SLOT_PREDECESSORS; i++) {
 		p = w->a->board->predecessors[i / SLOT_PREDECESSORS]
 		    [i % SLOT_PREDECESSORS];
 		if (now - p.died_at < w->conf->worker.claim_ttl &&
 		    ident_is_valid(p.id))
-			store_void_claims_of(w->store, ident_nonce(p.id));
+			store_note_dead(w->store, ident_nonce(p.id));
 	}
 }
 

@@ -304,7 +304,7 @@ node_dies(struct node *n)
 	node_stop(n);
 	node_start(n);
 	ck_ok(store_take_over(n->store, dead, &e));
-	store_void_claims_of(n->store, ident_nonce(dead));
+	store_note_dead(n->store, ident_nonce(dead));
 	fleet_restart(&n->fleet);
 	ck_ok(adopt_round(&n->fleet, &n->tick.backlog, clock_ms(), &e));
 }

@@ -450,9 +450,9 @@ START_TEST(rung_round_changes_nothing)
 	ck_assert_str_eq(records(), _i == 0 ? "" : "1 p00 failed 1");
 	look_again();
 	ck_assert_uint_eq(lanes_count(backlog.lanes), 0);
-	ck_assert(part("p00")->fresh);
+	ck_assert(part("p00")->unread);
 	go(2);
-	ck_assert(!part("p00")->fresh);
+	ck_assert(!part("p00")->unread);
 	ck_assert_uint_eq(lanes_count(backlog.lanes), (unsigned)_i);
 }
 END_TEST
@@ -488,7 +488,7 @@ START_TEST(records_are_read)
 	else
 		update_row(1, "published_at = NOW(6)");
 	go(100);
-	ck_assert(!part("p00")->fresh);
+	ck_assert(!part("p00")->unread);
 	ck_assert(bars(2) == (_i != 1));
 	ck_assert(bars(10) == (_i != 1));
 	ck_assert_uint_eq(count_parked(), _i == 1 ? 0 : 6);
@@ -537,12 +537,12 @@ START_TEST(records_of_one_lane_are_merged)
 	add_record(10, "p00", "'k'", _i == 0 ? "failed" : "halted");
 	sql("UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 HOUR, "
 	    "partition_key = 'p00' WHERE global_sequence = 1");
-	for (; part("p00")->fresh; rounds++) {
+	for (; part("p00")->unread; rounds++) {
 		before = count_parked();
 		go(2);
 		ck_assert_uint_le(before - count_parked(), 2);
 		ck_assert_uint_lt(rounds, 20);
-		ck_assert(!part("p00")->fresh ||
+		ck_assert(!part("p00")->unread ||
 		    lanes_count(backlog.lanes) == 0);
 	}
 	ck_assert_uint_ge(rounds, 3);
@@ -601,7 +601,7 @@ START_TEST(refused_merge_holds_its_lane)
 	sql("CREATE TRIGGER obstacle BEFORE UPDATE ON outbox FOR EACH ROW "
 	    "IF NEW.global_sequence = 11 THEN SIGNAL SQLSTATE '45000'; END IF");
 	go(100);
-	ck_assert(!part("p00")->fresh);
+	ck_assert(!part("p00")->unread);
 	ck_assert(bars(1));
 	ck_assert(bars(12));
 	ck_assert_uint_eq(lanes_count(backlog.lanes), 1);
@@ -611,7 +611,7 @@ START_TEST(refused_merge_holds_its_lane)
 	ck_assert_str_eq(records(), "1 p00 failed 1, 10 p00 failed 10");
 	rounds_at(100, 31000);
 	ck_assert_uint_eq(times_logged("refuses to unpark"), 1);
-	ck_assert(!part("p00")->fresh);
+	ck_assert(!part("p00")->unread);
 	ck_assert_str_eq(records(), "1 p00 failed 1");
 	ck_assert_uint_eq(lane_of_k()->head, 1);
 }
@@ -634,7 +634,7 @@ START_TEST(many_records_take_rounds)
 		go(100);
 		fresh = 0;
 		for (size_t i = 0; i < fleet.parts.n; i++)
-			fresh += backlog.parts.items[i]->fresh;
+			fresh += backlog.parts.items[i]->unread;
 		ck_assert(rounds > 0 || fresh > 0);
 	}
 	ck_assert_uint_eq(lanes_count(backlog.lanes), 20000);
@@ -651,7 +651,7 @@ START_TEST(lost_merge_ends)
 	sql("UPDATE outbox_partitions SET lease_epoch = 2");
 	go(2);
 	ck_assert_uint_eq(count_parked(), 15);
-	ck_assert(part("p00")->fresh);
+	ck_assert(part("p00")->unread);
 }
 END_TEST
 

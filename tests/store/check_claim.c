@@ -317,7 +317,7 @@ START_TEST(only_free_rows_are_claimed)
 {
 	own_rows(1);
 	sql("UPDATE outbox SET %s", rows[_i].to);
-	store_void_claims_of(st, DEAD_NONCE);
+	store_note_dead(st, DEAD_NONCE);
 	ck_assert_uint_eq(claim(st, &b, 1, 1), rows[_i].claimed);
 	ck_sql(rows[_i].claimed ? "1" : "0", "SELECT COUNT(*) FROM outbox "
 	    "WHERE claim_token = '%s'", b.token);
@@ -331,13 +331,13 @@ START_TEST(many_dead_are_known)
 	own_rows(100);
 	for (unsigned i = 1; i <= 100; i++) {
 		snprintf(nonce, sizeof(nonce), "%016x", 0xd0000 + i);
-		store_void_claims_of(st, nonce);
+		store_note_dead(st, nonce);
 		sql("UPDATE outbox SET claim_token = '%s-1', available_at = "
 		    "NOW(6) + INTERVAL 9 SECOND WHERE global_sequence = %u",
 		    nonce, i);
 	}
 	ck_assert_uint_eq(claim(st, &b, 61, 100), 40);
-	store_void_no_claims(st);
+	store_forget_dead(st);
 	ck_assert_uint_eq(claim(st, &b, 1, 2), 0);
 }
 END_TEST

@@ -286,7 +286,7 @@ owned(const struct backlog *b)
 			    sizeof(text));
 			strlcat(text, p->labels[k].label, sizeof(text));
 		}
-		strlcat(text, p->fresh ? "*" : "", sizeof(text));
+		strlcat(text, p->unread ? "*" : "", sizeof(text));
 	}
 	return text;
 }
