@@ -110,7 +110,7 @@ endpoint_conf() {
 	local route='name: hooks, type: hook.*, driver: http, max_attempts: 3,'
 	route+=' backoff: 200ms, max_backoff: 1s, path: "{event_type}/{stream_id}"'
 	sed -i "s|^publish: {|&routes: [{$route}], |
-	    s|^retry: {|&blame_after: $BLAME_AFTER, burst: 10000, |" "$1"
+	    s|^retry: {|&blame_after: $BLAME_AFTER, |" "$1"
 	echo "http: {endpoint: \"http://127.0.0.1:$RPORT/e\"}" >> "$1"
 }
 

@@ -36,7 +36,8 @@ conf_write() {
 	WAKE=$wake PIDFILE=$DIR/run/m$1.pid WORKERS=${NWORKERS[$1]} LEASE_TTL=3 \
 	    LEASE_RENEW=1 HEARTBEAT_TTL=3 CLAIM_TTL=6 TIMEOUT_MS=1500 \
 	    IDLE=100 MAX_BACKOFF=4 LINGER=$linger SCRUB=$scrub \
-	    BATCH=$((SEED % 3 == 0 ? 1000 : 50)) URL=$url write_conf "$file.new"
+	    BATCH=$((SEED % 3 == 0 ? 1000 : 50)) URL=$url \
+	    RETRY='burst: 10000' write_conf "$file.new"
 	[ "$TABLES" != pillar ] || [ "${#FORMER[@]}" -eq 0 ] ||
 	    edit+="s/partition_count: [0-9]*/&, former_counts: [$(former)]/;"
 	sed -i "$edit" "$file.new"
