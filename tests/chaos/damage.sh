@@ -14,7 +14,7 @@ WITH_CLUSTER=''
 NLOSSES=0
 
 # A damaged store has to keep what it has.  A replica of nats-server 2.9 may be
-# different for good after its leader stood still.
+# different for good after its leader stood still or was killed.
 choose_cluster() {
 	local name rest=''
 	planned damage || planned step_down || return
@@ -27,7 +27,7 @@ choose_cluster() {
 	done
 	FAULTS=$rest
 	[ -z "$WITH_CLUSTER" ] || [[ $(nats-server --version) != *v2.9.* ]] ||
-	    FAULTS=${FAULTS/nats_stop /}
+	    FAULTS=$(sed -E 's/nats_(stop|kill) //g' <<< "$FAULTS")
 }
 
 plan_damage() {
