@@ -180,8 +180,10 @@ fill 1300
 age
 looked
 leader() { state .cluster.leader | tr -d '"'; }
-for i in 3 2 1; do [ "n$i" = "$(leader)" ] || follower=n$i; done
-other=$(printf 'n1\nn2\nn3\n' | grep -v -e "$follower" -e "$(leader)")
+has_leader() { was=$(leader); [[ $was = n[123] ]]; }
+wait_for 30 has_leader
+for i in 3 2 1; do [ "n$i" = "$was" ] || follower=n$i; done
+other=$(printf 'n1\nn2\nn3\n' | grep -v -e "$follower" -e "$was")
 URL=$(url_of "$other")
 "$SANDBOX" stop "$DIR/$follower" > /dev/null
 damage "$(blocks "$DIR/$follower/js" | head -n 1)" 100
