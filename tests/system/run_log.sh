@@ -207,7 +207,7 @@ enqueue_some() {
 enqueue_some
 wait_for 30 is_drained
 # While these come there is a report each millisecond.
-enqueue_some
+for _ in {1..5}; do enqueue_some; done
 drains 30 'the readers of log and reports sleep: messages are sent'
 kill -USR1 "$MASTER"
 stop_master "$MASTER"
