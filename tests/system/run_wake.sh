@@ -10,7 +10,7 @@ conf() { WAKE='binlog: false, subject: outbox.wake' write_conf; }
 sleepy() {
 	local long='"backoff_ms":[1-9][0-9]{4},' seen
 	seen=$(grep -Ec "$long" "$DIR/out")
-	is_sleepy() { [ "$(grep -Ec "$long" "$DIR/out")" -gt "$seen" ]; }
+	is_sleepy() { [ "$(grep -Ec "$long" "$DIR/out")" -gt "${seen:-0}" ]; }
 	within 120 'the pauses between scans have grown to ten seconds' \
 	    is_sleepy
 }
