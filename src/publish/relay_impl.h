@@ -17,10 +17,6 @@
  */
 #define RELAY_WRITE_MS	500
 
-/*
- * ASIDE: waits for the probe of its type; AGAIN: for another round; LOOK: it is
- * a duplicate, and whose message that is will be looked up.
- */
 /* What one destination did in this batch: see route.destination. */
 struct flight_to {
 	bool	used;		/* the batch has some for it */
@@ -51,6 +47,10 @@ struct flight_line {
 	struct err		 complaint;
 };
 
+/*
+ * ASIDE: waits for the probe of its type, or for room; AGAIN: for another
+ * round; LOOK: it is a duplicate, and whose message that is will be looked up.
+ */
 enum state { READY, ASIDE, OUT, AGAIN, LOOK, REFUSED, DONE };
 
 struct flight {
