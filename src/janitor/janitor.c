@@ -314,8 +314,8 @@ prepare_session(struct janitor *j, struct err *e)
 	const struct conf	*conf = j->a->conf;
 	unsigned		 count = (unsigned)conf->outbox.partition_count;
 
-	store_sql(j->store, "SET SESSION wait_timeout = ");
-	store_putf(j->store, "%d", SILENT_S);
+	store_sql(j->store, "SET SESSION wait_timeout = :silent",
+	    SQL_NUMBER("silent", SILENT_S));
 	if (store_exec(j->store, "session", NULL, e) < 0 ||
 	    store_hurry(j->store, true, e) < 0 || store_learn(j->store, e) < 0)
 		return -1;

@@ -99,9 +99,8 @@ elect(struct retention *r, int64_t *delay_ms, struct err *e)
 	uint64_t	 got;
 
 	store_sql(s, "SELECT GET_LOCK(CONCAT('outbox janitor ', LEFT(SHA2("
-	    "CONCAT(DATABASE(), '.', ");
-	store_put_text(s, store_table_name(s, T_OUTBOX));
-	store_put(s, "), 256), 40)), 0)");
+	    "CONCAT(DATABASE(), '.', :outbox), 256), 40)), 0)",
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
 	if (store_query_number(s, "retention", &got, e) < 0) {
 		/* It reads no table: what is wrong is the function. */
 		if (store_fault(s) != DB_WRONG || !store_is_open(s))
@@ -141,10 +140,9 @@ check_index(struct retention *r, struct err *e)
 
 	store_sql(s, "SELECT 1 FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND column_name = ");
-	store_put_text(s, store_column_name(s, "published_at"));
-	store_put(s, " AND table_name = ");
-	store_put_text(s, store_table_name(s, T_OUTBOX));
+	    "AND column_name = :published_at AND table_name = :outbox",
+	    SQL_TEXT("published_at", store_column_name(s, "published_at")),
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
 	if (store_query_any(s, "retention", &found, e) < 0)
 		return -1;
 	return found ? 0 : err_set(e, "%s has no index that begins with "

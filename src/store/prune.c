@@ -17,10 +17,9 @@ prune_limits(struct store *s, const char *cutoff, int64_t dead_days,
 
 	if (store_needed_since(s, needed, e) < 0)
 		return -1;
-	store_sql(s, "SELECT CAST(");
-	store_put(s, cutoff);
-	store_putf(s, " AS DATETIME(6)), CAST(NOW(6) - INTERVAL %lld DAY "
-	    "AS DATETIME(6))", (long long)dead_days);
+	store_sql(s, "SELECT CAST(:cutoff AS DATETIME(6)), "
+	    "CAST(NOW(6) - INTERVAL :days DAY AS DATETIME(6))",
+	    SQL_RAW("cutoff", cutoff), SQL_NUMBER("days", dead_days));
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	db_next(rows);
@@ -42,8 +41,8 @@ prune_slice(struct store *s, struct store_period *p, uint64_t *n,
 
 	if (store_delivered_end(s, p, PRUNE_SLICE, end, e) < 0)
 		return -1;
-	store_sql(s, "SELECT COUNT(*), MAX({global_sequence})");
-	store_put_delivered(s, p->from, end);
+	store_sql(s, "SELECT COUNT(*), MAX({global_sequence}):delivered",
+	    SQL_PUT("delivered", s, store_put_delivered(s, p->from, end)));
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	db_next(rows);
@@ -62,14 +61,12 @@ prune_find(struct store *s, struct store_period *p,
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT {global_sequence}, "
-	    "CAST({published_at} - INTERVAL 1 MICROSECOND AS DATETIME(6))");
-	store_put_delivered(s, p->from, p->until);
-	if (skip->n > 0) {
-		store_put(s, " AND {global_sequence} NOT IN (");
-		store_put_list(s, skip->list, skip->n);
-		store_put(s, ")");
-	}
-	store_putf(s, " ORDER BY {published_at} LIMIT %zu", max);
+	    "CAST({published_at} - INTERVAL 1 MICROSECOND AS DATETIME(6))"
+	    ":delivered:skip ORDER BY {published_at} LIMIT :max",
+	    SQL_PUT("delivered", s, store_put_delivered(s, p->from, p->until)),
+	    SQL_IF("skip", skip->n > 0,
+	    " AND {global_sequence} NOT IN (:skipped)"),
+	    SQL_LIST("skipped", skip->list, skip->n), SQL_NUMBER("max", max));
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows); (*n)++) {
@@ -84,10 +81,9 @@ int
 prune_delete(struct store *s, const uint64_t *list, size_t n,
     const char *until, uint64_t *deleted, struct err *e)
 {
-	store_sql(s, "DELETE FROM {outbox} WHERE {global_sequence} IN (");
-	store_put_list(s, list, n);
-	store_put(s, ") AND {published_at} <= ");
-	store_put_text(s, until);
+	store_sql(s, "DELETE FROM {outbox} WHERE {global_sequence} IN (:rows) "
+	    "AND {published_at} <= :until",
+	    SQL_LIST("rows", list, n), SQL_TEXT("until", until));
 	return store_exec(s, "prune", deleted, e);
 }
 
@@ -101,12 +97,11 @@ prune_find_dead(struct store *s, uint64_t watermark, const char *until,
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT global_sequence, reason IN " DEAD_MARKS ", "
-	    "IF(reason IN " DEAD_MARKS ", global_sequence <= ");
-	store_putf(s, "%llu, died_at <= ", (unsigned long long)watermark);
-	store_put_text(s, until);
-	store_put(s, ") FROM {dead} WHERE global_sequence > ");
-	store_putf(s, "%llu ORDER BY global_sequence LIMIT %zu",
-	    (unsigned long long)p->after, p->max);
+	    "IF(reason IN " DEAD_MARKS ", global_sequence <= :watermark, "
+	    "died_at <= :until) FROM {dead} WHERE global_sequence > :after "
+	    "ORDER BY global_sequence LIMIT :max",
+	    SQL_NUMBER("watermark", watermark), SQL_TEXT("until", until),
+	    SQL_NUMBER("after", p->after), SQL_NUMBER("max", p->max));
 	if ((rows = store_query(s, "prune", e)) == NULL)
 		return -1;
 	p->nread = db_nrows(rows);

@@ -39,30 +39,28 @@ reconcile_free(struct reconcile *w)
 void
 reconcile_put_joins(struct store *s)
 {
-	store_put(s, " LEFT JOIN {outbox} AS o ON {o.global_sequence} = "
-	    "{e.sequence}");
-	if (store_has(s, T_DEAD))
-		store_put(s, " LEFT JOIN {dead} AS d ON d.global_sequence = "
-		    "{e.sequence}");
+	store_put(s, " LEFT JOIN {outbox} AS o "
+	    "ON {o.global_sequence} = {e.sequence}:dead",
+	    SQL_IF("dead", store_has(s, T_DEAD),
+	    " LEFT JOIN {dead} AS d ON d.global_sequence = {e.sequence}"));
 }
 
 void
 reconcile_put_missing(struct store *s)
 {
-	store_put(s, "{o.global_sequence} IS NULL");
-	if (store_has(s, T_DEAD))
-		store_put(s, " AND d.global_sequence IS NULL");
+	store_put(s, "{o.global_sequence} IS NULL:dead",
+	    SQL_IF("dead", store_has(s, T_DEAD),
+	    " AND d.global_sequence IS NULL"));
 }
 
 void
 reconcile_put_types(struct store *s, const struct conf_list *types)
 {
-	for (size_t i = 0; i < types->n; i++) {
-		store_put(s, i == 0 ? " AND (" : " OR ");
-		store_put(s, "{e.event_type} LIKE ");
-		store_put_pattern(s, types->items[i]);
-	}
-	store_put(s, types->n == 0 ? "" : ")");
+	for (size_t i = 0; i < types->n; i++)
+		store_put(s, ":and{e.event_type} LIKE :type:end",
+		    SQL_EITHER("and", i == 0, " AND (", " OR "),
+		    SQL_PATTERN("type", types->items[i]),
+		    SQL_IF("end", i == types->n - 1, ")"));
 }
 
 /* Of the events of the range, the first ones or the last ones. */
@@ -73,23 +71,20 @@ reconcile_search(struct reconcile *w, struct sweep_range *r, bool last,
 	struct store	*s = w->store;
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT {e.sequence}, ");
-	reconcile_put_missing(s);
-	reconcile_put_types(s, w->types);
-	if (w->type != NULL) {
-		store_put(s, " AND {e.event_type} LIKE ");
-		store_put_pattern(s, w->type);
-	}
-	if (w->since != NULL) {
-		store_put(s, " AND {e.occurred_at} >= ");
-		store_put(s, w->since);
-	}
-	store_put(s, " FROM (SELECT {sequence}, {event_type}, {occurred_at} "
-	    "FROM {events} WHERE {sequence} > ");
-	store_putf(s, "%llu AND {sequence} <= %llu ORDER BY {sequence}%s LIMIT "
-	    "%zu) AS e", (unsigned long long)r->low,
-	    (unsigned long long)r->high, last ? " DESC" : "", max);
-	reconcile_put_joins(s);
+	store_sql(s, "SELECT {e.sequence}, :missing:types:of_type:not_before "
+	    "FROM (SELECT {sequence}, {event_type}, {occurred_at} "
+	    "FROM {events} WHERE {sequence} > :low AND {sequence} <= :high "
+	    "ORDER BY {sequence}:last LIMIT :max) AS e:joins",
+	    SQL_PUT("missing", s, reconcile_put_missing(s)),
+	    SQL_PUT("types", s, reconcile_put_types(s, w->types)),
+	    SQL_IF("of_type", w->type != NULL, " AND {e.event_type} LIKE :type"),
+	    SQL_PATTERN("type", w->type),
+	    SQL_IF("not_before", w->since != NULL,
+	    " AND {e.occurred_at} >= :since"),
+	    SQL_RAW("since", w->since),
+	    SQL_NUMBER("low", r->low), SQL_NUMBER("high", r->high),
+	    SQL_IF("last", last, " DESC"), SQL_NUMBER("max", max),
+	    SQL_PUT("joins", s, reconcile_put_joins(s)));
 	if ((rows = store_query(s, "reconcile", e)) == NULL)
 		return -1;
 	*nread = db_nrows(rows);
@@ -123,14 +118,6 @@ reconcile_search_newest(struct reconcile *w, size_t limit, struct err *e)
 	return 0;
 }
 
-static void
-put_events(struct store *s, const uint64_t *piece, size_t n)
-{
-	store_put(s, " WHERE {e.sequence} IN (");
-	store_put_list(s, piece, n);
-	store_put(s, ")");
-}
-
 int
 reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
     uint64_t *made, struct err *e)
@@ -151,22 +138,22 @@ reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
 	 * A row that becomes due needs new epochs, for the owners to scan from
 	 * the first row on.  This comes first, because it locks the leases.
 	 */
-	store_sql(s, "SELECT DISTINCT COALESCE(");
-	store_put_label(s, &c, "e", "{e.stream_id}");
-	store_put(s, ", '') FROM {events} AS e");
-	put_events(s, piece, n);
+	store_sql(s, "SELECT DISTINCT COALESCE(:label, '') "
+	    "FROM {events} AS e WHERE {e.sequence} IN (:events)",
+	    SQL_PUT("label", s, store_put_label(s, &c, "e",
+	    SQL("{e.stream_id}"))), SQL_LIST("events", piece, n));
 	if (store_bump_selected(s, "bump", e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
-	    "{partition_key}) SELECT {e.sequence}, ");
-	store_put_label(s, &c, "e", "{e.stream_id}");
-	store_put(s, " FROM {events} AS e");
-	reconcile_put_joins(s);
-	put_events(s, piece, n);
-	store_put(s, " AND ");
-	reconcile_put_missing(s);
-	store_putf(s, " AND {e.sequence} > %llu ORDER BY {e.sequence}",
-	    (unsigned long long)w->watermark.at);
+	    "{partition_key}) SELECT {e.sequence}, :label "
+	    "FROM {events} AS e:joins WHERE {e.sequence} IN (:events) "
+	    "AND :missing AND {e.sequence} > :watermark ORDER BY {e.sequence}",
+	    SQL_PUT("label", s, store_put_label(s, &c, "e",
+	    SQL("{e.stream_id}"))),
+	    SQL_PUT("joins", s, reconcile_put_joins(s)),
+	    SQL_LIST("events", piece, n),
+	    SQL_PUT("missing", s, reconcile_put_missing(s)),
+	    SQL_NUMBER("watermark", w->watermark.at));
 	return store_exec(s, "reconcile", made, e);
 }
 

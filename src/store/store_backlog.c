@@ -33,12 +33,10 @@ find_index(struct store *s, char name[DB_NAME_SIZE], struct err *e)
 		return 0;
 	}
 	store_sql(s, "SELECT index_name FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 AND "
-	    "column_name = ");
-	store_put_text(s, store_column_name(s, "published_at"));
-	store_put(s, " AND table_name = ");
-	store_put_text(s, store_table_name(s, T_OUTBOX));
-	store_put(s, " LIMIT 1");
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND column_name = :published_at AND table_name = :outbox LIMIT 1",
+	    SQL_TEXT("published_at", store_column_name(s, "published_at")),
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
 	return store_query_text(s, "backlog", name, DB_NAME_SIZE, e);
 }
 
@@ -48,18 +46,17 @@ find_index(struct store *s, char name[DB_NAME_SIZE], struct err *e)
  * table to count it.
  */
 static int
-count_rows(struct store *s, const char *index, const char *where, unsigned max,
+count_rows(struct store *s, const char *index, struct sql where, unsigned max,
     struct store_backlog *b, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(s, store_has(s, T_BLOCKED) ?
-	    "SELECT " PARKED_RANGE("{partition_key}") : "SELECT 0");
-	store_put(s, " FROM {outbox} ");
-	store_put_index(s, "FORCE", index);
-	store_put(s, " WHERE ");
-	store_put(s, where);
-	store_putf(s, " LIMIT %u", max + 1);
+	store_sql(s, "SELECT :parked FROM {outbox} FORCE INDEX (:index) "
+	    "WHERE :where LIMIT :max",
+	    SQL_EITHER("parked", store_has(s, T_BLOCKED),
+	    PARKED_RANGE("{partition_key}"), "0"),
+	    SQL_NAME("index", index), SQL_PART("where", where),
+	    SQL_NUMBER("max", max + 1));
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	b->waiting = db_nrows(rows);
@@ -74,7 +71,7 @@ count_rows(struct store *s, const char *index, const char *where, unsigned max,
 
 /* The optimizer's estimate, from a few pages of the index. */
 static int
-ask_optimizer(struct store *s, const char *index, const char *where,
+ask_optimizer(struct store *s, const char *index, struct sql where,
     uint64_t *n, struct err *e)
 {
 	struct db_rows	*rows;
@@ -82,10 +79,8 @@ ask_optimizer(struct store *s, const char *index, const char *where,
 
 	/* With FORCE INDEX MySQL would not read the index to estimate. */
 	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT {partition_key} "
-	    "FROM {outbox} ");
-	store_put_index(s, "USE", index);
-	store_put(s, " WHERE ");
-	store_put(s, where);
+	    "FROM {outbox} USE INDEX (:index) WHERE :where",
+	    SQL_NAME("index", index), SQL_PART("where", where));
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	*n = 0;
@@ -123,18 +118,16 @@ choose_samples(uint64_t newest, struct sample to[SAMPLES_MAX])
 
 /* *hits: samples that are in the range; *n: the rows that they stand for. */
 static int
-ask_samples(struct store *s, const char *where, const struct sample *list,
+ask_samples(struct store *s, struct sql where, const struct sample *list,
     size_t nsamples, uint64_t *n, unsigned *hits, struct err *e)
 {
 	struct db_rows	*rows;
 	size_t		 i = 0;
 
-	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} WHERE ");
-	store_put(s, where);
-	for (size_t k = 0; k < nsamples; k++)
-		store_putf(s, "%s%llu", k == 0 ? " AND {global_sequence} IN (" :
-		    ", ", (unsigned long long)list[k].number);
-	store_put(s, ") ORDER BY {global_sequence} DESC");
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
+	    "WHERE :where AND {global_sequence} IN (:samples) "
+	    "ORDER BY {global_sequence} DESC", SQL_PART("where", where),
+	    SQL_LIST_OF("samples", list, nsamples, number));
 	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
 	for (*n = *hits = 0; db_next(rows); ++*hits) {
@@ -152,7 +145,7 @@ ask_samples(struct store *s, const char *where, const struct sample *list,
  * only where few samples are in the range.
  */
 static int
-estimate(struct store *s, const char *index, const char *where, uint64_t *n,
+estimate(struct store *s, const char *index, struct sql where, uint64_t *n,
     struct err *e)
 {
 	struct sample	list[SAMPLES_MAX];
@@ -176,7 +169,7 @@ estimate(struct store *s, const char *index, const char *where, uint64_t *n,
  * them, those are counted that are likely to be no more than most.
  */
 static int
-measure(struct store *s, char index[DB_NAME_SIZE], const char *where,
+measure(struct store *s, char index[DB_NAME_SIZE], struct sql where,
     unsigned most, struct store_backlog *b, struct err *e)
 {
 	uint64_t	n;
@@ -207,14 +200,14 @@ store_backlog(struct store *s, struct store_backlog *b, struct err *e)
 	char		index[DB_NAME_SIZE];
 	uint64_t	parked;
 
-	if (measure(s, index, WAITING, STORE_BACKLOG_EXACT, b, e) < 0)
+	if (measure(s, index, SQL(WAITING), STORE_BACKLOG_EXACT, b, e) < 0)
 		return -1;
 	b->parked_least = b->known && !b->exact;
 	if (!b->parked_least || !store_has(s, T_BLOCKED) ||
 	    store_index(s) != INDEX_BY_TIME)
 		return 0;
-	if (estimate(s, index, WAITING " AND " PARKED_RANGE("{partition_key}"),
-	    &parked, e) < 0)
+	if (estimate(s, index, SQL(WAITING " AND "
+	    PARKED_RANGE("{partition_key}")), &parked, e) < 0)
 		return -1;
 	/* Where there are none the optimizer says 1. */
 	if (b->parked < parked && parked > 1) {
@@ -229,6 +222,6 @@ store_delivered(struct store *s, struct store_backlog *b, struct err *e)
 {
 	char	index[DB_NAME_SIZE];
 
-	return measure(s, index, "{published_at} > NOW(6) - INTERVAL 1 HOUR",
-	    FEW, b, e);
+	return measure(s, index,
+	    SQL("{published_at} > NOW(6) - INTERVAL 1 HOUR"), FEW, b, e);
 }

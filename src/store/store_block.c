@@ -9,7 +9,6 @@
 
 #include "store/store_impl.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,20 +32,18 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 		struct range	lease = { .label = b[i].label,
 				    .epoch = b[i].epoch };
 
-		buf_printf(&s->sql, "%s(SELECT %llu, p.partition_key, ",
-		    i == 0 ? "" : " UNION ALL ",
-		    (unsigned long long)b[i].first);
-		store_put_fit(s, FIT_BLOCKED_KEY, b[i].key.data,
-		    b[i].key.len);
-		buf_str(&s->sql, ", ");
-		store_put_text(s, b[i].reason);
-		buf_printf(&s->sql, ", %llu, ", (unsigned long long)b[i].head);
-		store_put(s, "{now} FROM {partitions} AS p "
-		    "WHERE p.partition_key = ");
-		store_put_text(s, b[i].label);
-		store_put_fence(s, &lease, 1);
 		/* Without the lock the lease could move before the insert. */
-		buf_str(&s->sql, " LOCK IN SHARE MODE)");
+		store_put(s, ":union(SELECT :first, p.partition_key, :key, "
+		    ":reason, :head, {now} FROM {partitions} AS p "
+		    "WHERE p.partition_key = :label" STORE_FENCE
+		    " LOCK IN SHARE MODE)",
+		    SQL_IF("union", i > 0, " UNION ALL "),
+		    SQL_NUMBER("first", b[i].first),
+		    SQL_FIT("key", FIT_BLOCKED_KEY, b[i].key),
+		    SQL_TEXT("reason", b[i].reason),
+		    SQL_NUMBER("head", b[i].head),
+		    SQL_TEXT("label", b[i].label),
+		    SQL_EPOCHS("epochs", &lease, 1));
 	}
 	if (store_exec(s, "block", written, e) == 0)
 		return 0;
@@ -63,10 +60,9 @@ store_unblock(struct store *s, const struct range *ranges, size_t nranges,
 	store_sql(s, "DELETE b FROM {blocked} AS b FORCE INDEX (PRIMARY) "
 	    "STRAIGHT_JOIN {partitions} AS p "
 	    "ON p.partition_key = b.partition_key "
-	    "WHERE b.first_sequence IN (");
-	store_put_list(s, firsts, n);
-	buf_str(&s->sql, ")");
-	store_put_fence(s, ranges, nranges);
+	    "WHERE b.first_sequence IN (:firsts)" STORE_FENCE,
+	    SQL_LIST("firsts", firsts, n),
+	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "unblock", NULL, e);
 }
 
@@ -81,15 +77,13 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	    "b.reason, b.head_sequence, {o.global_sequence} IS NOT NULL AND "
 	    "{o.published_at} IS NULL, "
 	    "{o.partition_key} = " PARKED_LABEL("b.first_sequence") ", "
-	    "IF({o.claim_token} IS NULL, ");
-	store_put_due_ms(s);
-	store_put(s, ", 0), {e.stream_id} "
+	    "IF({o.claim_token} IS NULL, :due_ms, 0), {e.stream_id} "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON {o.global_sequence} = b.head_sequence "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
-	    "WHERE b.partition_key IN (");
-	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ")");
+	    "WHERE b.partition_key IN (:labels)",
+	    SQL_PUT("due_ms", s, store_put_due_ms(s)),
+	    SQL_LABELS("labels", labels, n));
 	if ((rows = store_query(s, "blocked", e)) == NULL)
 		return -1;
 	list->rows = rows;
@@ -119,30 +113,40 @@ store_blocked_free(struct blocked_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
+static void
+put_parked_labels(struct store *s, const struct parking *lanes, size_t n)
+{
+	char	label[STORE_PARKED];
+
+	for (size_t i = 0; i < n; i++) {
+		store_parked_label(label, lanes[i].first);
+		store_put(s, " WHEN {o.global_sequence} IN (:rows) THEN :label",
+		    SQL_LIST("rows", lanes[i].sequences, lanes[i].n),
+		    SQL_TEXT("label", label));
+	}
+}
+
+static void
+put_parked_rows(struct store *s, const struct parking *lanes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		store_put_list(s, lanes[i].sequences, lanes[i].n);
+}
+
 int
 store_park(struct store *s, const struct range *ranges, size_t nranges,
     const struct parking *lanes, size_t n, struct err *e)
 {
-	char	label[STORE_PARKED];
-
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
 	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
-	    "SET {o.partition_key} = CASE");
-	for (size_t i = 0; i < n; i++) {
-		store_put(s, " WHEN {o.global_sequence} IN (");
-		store_put_list(s, lanes[i].sequences, lanes[i].n);
-		store_parked_label(label, lanes[i].first);
-		buf_str(&s->sql, ") THEN ");
-		store_put_text(s, label);
-	}
-	buf_str(&s->sql, " END");
-	store_put_in_doubt_of_lease(s);
-	store_put(s, " WHERE {o.global_sequence} IN (");
-	for (size_t i = 0; i < n; i++)
-		store_put_list(s, lanes[i].sequences, lanes[i].n);
-	store_put(s, ") AND {o.published_at} IS NULL");
-	store_put_fence(s, ranges, nranges);
+	    "SET {o.partition_key} = CASE:labels END:doubt "
+	    "WHERE {o.global_sequence} IN (:rows) "
+	    "AND {o.published_at} IS NULL" STORE_FENCE,
+	    SQL_PUT("labels", s, put_parked_labels(s, lanes, n)),
+	    SQL_PUT("doubt", s, store_put_doubt_of_lease(s)),
+	    SQL_PUT("rows", s, put_parked_rows(s, lanes, n)),
+	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "park", NULL, e);
 }
 
@@ -156,7 +160,7 @@ store_unpark(struct store *s, const struct counts *c,
     const struct range *ranges, size_t nranges, const uint64_t *sequences,
     size_t n, struct err *e)
 {
-	static const char	home[] = "NULLIF(b.partition_key, '')";
+	const struct sql	home = SQL("NULLIF(b.partition_key, '')");
 	bool			by_event = !conf_partitions_by_key(s->conf) &&
 				    c->nformer > 0;
 
@@ -164,17 +168,16 @@ store_unpark(struct store *s, const struct counts *c,
 	    "STRAIGHT_JOIN {blocked} AS b FORCE INDEX (PRIMARY) ON "
 	    "b.first_sequence = " PARKED_UNDER("{o.partition_key}")
 	    " STRAIGHT_JOIN {partitions} AS p "
-	    "ON p.partition_key = b.partition_key ");
-	store_put(s, by_event ? "LEFT JOIN {events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence} " : "");
-	store_put(s, "SET {o.partition_key} = ");
-	if (by_event)
-		store_put_relabel(s, c, home, "e", "{e.stream_id}");
-	else
-		store_put(s, home);
-	store_put(s, " WHERE {o.global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ") AND {o.published_at} IS NULL");
-	store_put_fence(s, ranges, nranges);
+	    "ON p.partition_key = b.partition_key:events "
+	    "SET {o.partition_key} = :home "
+	    "WHERE {o.global_sequence} IN (:rows) "
+	    "AND {o.published_at} IS NULL" STORE_FENCE,
+	    SQL_IF("events", by_event,
+	    " LEFT JOIN {events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence}"),
+	    SQL_PUT("home", s, by_event ? store_put_relabel(s, c, home, "e",
+	    SQL("{e.stream_id}")) : store_put_sql(s, home.text)),
+	    SQL_LIST("rows", sequences, n),
+	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "unpark", NULL, e);
 }

@@ -13,33 +13,17 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-/*
- * The lease "" has two ranges: rows without a label, which the PHP package
- * Pillar writes when its count is 1, and rows whose label is the empty text.
- */
-static unsigned
-put_label_is(struct store *s, const char *label, unsigned part)
-{
-	if (label[0] == '\0' && part == 0) {
-		store_put(s, "{partition_key} IS NULL");
-		return 2;
-	}
-	store_put(s, "{partition_key} = ");
-	store_put_text(s, label);
-	return 1;
-}
-
 void
 store_put_rows_of(struct store *s, const char *const *labels, size_t n)
 {
-	store_put(s, " FROM {outbox} {index} WHERE {published_at} IS NULL AND "
-	    "({partition_key} IN (");
-	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ")");
+	bool	none = false;
+
 	for (size_t i = 0; i < n; i++)
-		if (labels[i][0] == '\0')
-			store_put(s, " OR {partition_key} IS NULL");
-	buf_str(&s->sql, ")");
+		none = none || labels[i][0] == '\0';
+	store_put(s, " FROM {outbox} {index} WHERE {published_at} IS NULL "
+	    "AND ({partition_key} IN (:labels):none)",
+	    SQL_LABELS("labels", labels, n),
+	    SQL_IF("none", none, " OR {partition_key} IS NULL"));
 }
 
 static int
@@ -95,26 +79,6 @@ store_may_glance(const struct store *s)
 	return s->index_by_time;
 }
 
-/* Rows that are parked or scheduled have no lease and may be many. */
-static void
-put_glance(struct store *s, size_t max)
-{
-	if (max == 0)
-		store_sql(s, "SELECT {o.global_sequence}, {o.partition_key} "
-		    "FROM {outbox} AS o {index} WHERE ");
-	else {
-		store_sql(s, "SELECT ");
-		store_put_msg(s, max);
-		store_put_rows_and_events(s, "{index}",
-		    " AND {o.claim_token} IS NULL");
-	}
-	if (s->exists[T_BLOCKED])
-		store_put(s, "({o.partition_key} IS NULL OR "
-		    "{o.partition_key} <= '!' OR "
-		    "{o.partition_key} >= '!a') AND ");
-	store_putf(s, "{o.published_at} IS NULL LIMIT %d", GLANCE_ROWS);
-}
-
 static void
 read_glance(const struct store *s, struct db_rows *rows, size_t max,
     struct glance *g)
@@ -139,7 +103,19 @@ store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 	struct db_rows	*rows;
 
 	memset(g, 0, sizeof(*g));
-	put_glance(s, max);
+	/* Rows that are parked or scheduled have no lease and may be many. */
+	store_sql(s, "SELECT :columns WHERE :leased"
+	    "{o.published_at} IS NULL LIMIT :max",
+	    SQL_EITHER("columns", max == 0,
+	    "{o.global_sequence}, {o.partition_key} "
+	    "FROM {outbox} AS o {index}",
+	    ":message FROM " STORE_ROWS_AND_EVENTS("{index}")
+	    " AND {o.claim_token} IS NULL"),
+	    SQL_PUT_IF("message", max > 0, s, store_put_msg(s, max)),
+	    SQL_IF("leased", s->exists[T_BLOCKED],
+	    "({o.partition_key} IS NULL OR {o.partition_key} <= '!' OR "
+	    "{o.partition_key} >= '!a') AND "),
+	    SQL_NUMBER("max", GLANCE_ROWS));
 	g->ahead.read_at = clock_us();
 	if ((rows = store_query(s, "glance", e)) == NULL)
 		return -1;
@@ -151,21 +127,25 @@ store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 	return 0;
 }
 
-/* One equality range: the index gives filter and order, nothing is sorted. */
+/*
+ * One equality range: the index gives filter and order, nothing is sorted.  The
+ * lease "" has two: rows without a label, which the PHP package Pillar writes
+ * when its count is 1, and rows whose label is the empty text.
+ */
 static void
 put_range(struct store *s, const struct range *r, size_t i)
 {
-	unsigned	part = 0, parts;
+	unsigned	none = r->label[0] == '\0';
 
-	do {
-		store_putf(s, "%s(SELECT %zu, {global_sequence} FROM ",
-		    s->sql.len == 0 ? "" : " UNION ALL ", i);
-		store_put(s, "{outbox} {index} WHERE {published_at} IS NULL "
-		    "AND ");
-		parts = put_label_is(s, r->label, part);
-		store_putf(s, " ORDER BY {global_sequence} LIMIT %zu)",
-		    r->limit);
-	} while (++part < parts);
+	for (unsigned part = 0; part <= none; part++)
+		store_put(s, ":union(SELECT :range, {global_sequence} "
+		    "FROM {outbox} {index} WHERE {published_at} IS NULL "
+		    "AND {partition_key} :is "
+		    "ORDER BY {global_sequence} LIMIT :limit)",
+		    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
+		    SQL_NUMBER("range", i),
+		    SQL_EITHER("is", none && part == 0, "IS NULL", "= :label"),
+		    SQL_TEXT("label", r->label), SQL_NUMBER("limit", r->limit));
 }
 
 /*

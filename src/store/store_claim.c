@@ -24,15 +24,6 @@
 #define PUT_OFF_MS	60000
 #define PUT_OFF_PART	10
 
-void
-store_put_fence(struct store *s, const struct range *ranges, size_t n)
-{
-	store_put(s, " AND p.lease_owner = {me} AND p.lease_until > NOW(6) "
-	    "AND (p.partition_key, p.lease_epoch) IN (");
-	store_put_epochs(s, ranges, n);
-	buf_str(&s->sql, ")");
-}
-
 bool
 store_stamps_rows(const struct store *s)
 {
@@ -48,46 +39,43 @@ store_put_off_ms(const struct store *s)
 void
 store_put_is_due(struct store *s)
 {
-	store_put(s, "({o.available_at} <= NOW(6)");
-	if (store_stamps_rows(s)) {
-		/*
-		 * Is available_at what the INSERT gave?  It is created_at then;
-		 * of other digits the second, and nothing has put the row off
-		 * since.
-		 */
-		store_put(s, s->stamped[0] == s->stamped[1] ?
-		    " OR {o.available_at} = {o.created_at}" :
-		    " OR ({o.attempts} = 0 AND {o.last_error} IS NULL AND "
-		    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) "
-		    "= 0)");
-		/*
-		 * Made ahead, and put off unsent for longer than that ever is:
-		 * before the clock was put back.  What is put off since is not
-		 * so far ahead, so no row comes again and again.
-		 */
-		store_put(s, " OR ({o.attempts} = 0 AND {o.last_error} IS NOT "
-		    "NULL AND {o.created_at} > NOW(6) AND "
-		    "{o.available_at} > NOW(6)");
-		store_put_interval(s, store_put_off_ms(s));
-		store_put(s, ")");
-	}
-	store_put(s, ")");
+	store_put(s, "({o.available_at} <= NOW(6):as_given:made_ahead)",
+	    /*
+	     * Is available_at what the INSERT gave?  It is created_at then; of
+	     * other digits the second, and nothing has put the row off since.
+	     */
+	    SQL_PART("as_given", !store_stamps_rows(s) ? SQL("") :
+	    s->stamped[0] == s->stamped[1] ?
+	    SQL(" OR {o.available_at} = {o.created_at}") :
+	    SQL(" OR ({o.attempts} = 0 AND {o.last_error} IS NULL AND "
+	    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) = 0)")),
+	    /*
+	     * Made ahead, and put off unsent for longer than that ever is:
+	     * before the clock was put back.  What is put off since is not so
+	     * far ahead, so no row comes again and again.
+	     */
+	    SQL_IF("made_ahead", store_stamps_rows(s),
+	    " OR ({o.attempts} = 0 AND {o.last_error} IS NOT NULL "
+	    "AND {o.created_at} > NOW(6) "
+	    "AND {o.available_at} > NOW(6) + INTERVAL :longest MICROSECOND)"),
+	    SQL_MS("longest", store_put_off_ms(s)));
 }
 
 void
 store_put_due_ms(struct store *s)
 {
-	store_put(s, "IF({o.claim_token} IS NULL AND ");
-	store_put_is_due(s);
-	store_put(s, ", 0, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
-	    "{o.available_at}) + 999) DIV 1000)");
+	store_put(s, "IF({o.claim_token} IS NULL AND :is_due, 0, "
+	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
+	    "{o.available_at}) + 999) DIV 1000)",
+	    SQL_PUT("is_due", s, store_put_is_due(s)));
 }
 
 void
 store_put_at_once(struct store *s)
 {
-	store_put(s, store_stamps_rows(s) ? "IF({created_at} BETWEEN "
-	    "'1971-01-01' AND {now}, {created_at}, {now})" : "{now}");
+	store_put(s, ":at_once", SQL_EITHER("at_once", store_stamps_rows(s),
+	    "IF({created_at} BETWEEN '1971-01-01' AND {now}, {created_at}, "
+	    "{now})", "{now}"));
 }
 
 struct claim {
@@ -110,48 +98,42 @@ static int
 run_claim(struct store *s, const struct claim *c, bool abandoned,
     uint64_t *claimed, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} AS o {primary} SET ");
-	if (abandoned && store_has_column(s, COL_IN_DOUBT_SINCE)) {
-		store_put(s, "{o.in_doubt_since} = COALESCE({o.in_doubt_since},"
-		    " {o.available_at} - INTERVAL 1000 * IF("
-		    "CONVERT({o.claim_token} USING utf8mb4) REGEXP ");
-		store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
-		store_putf(s, "SUBSTRING_INDEX({o.claim_token}, '-', -1), %lld)"
-		    " MICROSECOND), ", (long long)s->conf->worker.claim_ttl);
-	}
-	store_put(s, "{o.available_at} = {now}");
-	store_put_interval(s, s->conf->worker.claim_ttl);
-	store_put(s, ", {o.claim_token} = ");
-	store_put_text(s, c->token);
-	store_put(s, " WHERE {o.global_sequence} IN (");
-	store_put_list(s, c->set.sequences, c->set.n);
-	store_put(s, ") AND {o.published_at} IS NULL AND {o.claim_token} ");
-	if (abandoned) {
-		store_put(s, "<> ");
-		store_put_text(s, c->token);
-		store_put(s, " AND ({o.available_at} <= NOW(6) OR "
-		    "LEFT({o.claim_token}, 16) IN (");
-		store_put_text(s, ident_nonce(s->id));
-		store_put_raw(s, s->dead.len > 0 ? s->dead.data : "");
-		store_put(s, "))");
-	} else {
-		store_put(s, "IS NULL AND ");
-		store_put_is_due(s);
-	}
-	if (store_has_word(s, "scheduled_at"))
-		store_put(s, " AND ({o.scheduled_at} IS NULL OR "
-		    "{o.scheduled_at} <= NOW(6))");
-	if (s->conf->worker.leasing) {
-		store_put(s, " AND COALESCE({o.partition_key}, '') IN (");
-		store_put_range_labels(s, c->set.ranges, c->set.nranges);
-		store_put(s, ") AND (SELECT COUNT(*) FROM {partitions} AS p "
-		    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (");
-		store_put_range_labels(s, c->set.ranges, c->set.nranges);
-		buf_str(&s->sql, ")");
-		store_put_fence(s, c->set.ranges, c->set.nranges);
-		buf_printf(&s->sql, " LOCK IN SHARE MODE) = %zu",
-		    c->set.nranges);
-	}
+	const struct claim_set	*set = &c->set;
+
+	store_sql(s, "UPDATE {outbox} AS o {primary} SET :doubt"
+	    "{o.available_at} = {now} + INTERVAL :ttl MICROSECOND, "
+	    "{o.claim_token} = :token "
+	    "WHERE {o.global_sequence} IN (:rows) AND {o.published_at} IS NULL "
+	    "AND {o.claim_token} :free:in_time:ours",
+	    SQL_IF("doubt", abandoned && store_has_column(s,
+	    COL_IN_DOUBT_SINCE),
+	    "{o.in_doubt_since} = COALESCE({o.in_doubt_since}, "
+	    "{o.available_at} - INTERVAL 1000 * "
+	    "IF(CONVERT({o.claim_token} USING utf8mb4) REGEXP "
+	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
+	    "SUBSTRING_INDEX({o.claim_token}, '-', -1), :ttl_ms) "
+	    "MICROSECOND), "),
+	    SQL_EITHER("free", abandoned,
+	    "<> :token AND ({o.available_at} <= NOW(6) OR "
+	    "LEFT({o.claim_token}, 16) IN (:nonce:dead))",
+	    "IS NULL AND :is_due"),
+	    SQL_PUT_IF("is_due", !abandoned, s, store_put_is_due(s)),
+	    SQL_IF("in_time", store_has_word(s, "scheduled_at"),
+	    " AND ({o.scheduled_at} IS NULL OR {o.scheduled_at} <= NOW(6))"),
+	    SQL_IF("ours", s->conf->worker.leasing,
+	    " AND COALESCE({o.partition_key}, '') IN (:labels) "
+	    "AND (SELECT COUNT(*) FROM {partitions} AS p "
+	    "FORCE INDEX (PRIMARY) WHERE p.partition_key IN (:labels)"
+	    STORE_FENCE " LOCK IN SHARE MODE) = :nlabels"),
+	    SQL_MS("ttl", s->conf->worker.claim_ttl),
+	    SQL_NUMBER("ttl_ms", s->conf->worker.claim_ttl),
+	    SQL_TEXT("token", c->token),
+	    SQL_LIST("rows", set->sequences, set->n),
+	    SQL_TEXT("nonce", ident_nonce(s->id)),
+	    SQL_RAW("dead", s->dead.len > 0 ? s->dead.data : ""),
+	    SQL_LABELS_OF("labels", set->ranges, set->nranges, label),
+	    SQL_EPOCHS("epochs", set->ranges, set->nranges),
+	    SQL_NUMBER("nlabels", set->nranges));
 	return store_exec(s, "claim", claimed, e);
 }
 
@@ -215,10 +197,10 @@ leave_locked(struct store *s, struct claim_set *set, uint64_t *unlocked,
 	size_t		 n = 0;
 	bool		 more;
 
-	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} WHERE "
-	    "{global_sequence} IN (");
-	store_put_list(s, set->sequences, set->n);
-	store_put(s, ") ORDER BY {global_sequence} FOR UPDATE SKIP LOCKED");
+	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
+	    "WHERE {global_sequence} IN (:rows) "
+	    "ORDER BY {global_sequence} FOR UPDATE SKIP LOCKED",
+	    SQL_LIST("rows", set->sequences, set->n));
 	if ((rows = store_query(s, "claim", e)) == NULL)
 		return -1;
 	more = db_next(rows);
@@ -292,13 +274,11 @@ store_fetch(struct store *s, const uint64_t *sequences, size_t n,
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT ");
-	store_put_msg(s, max);
-	store_put_rows_and_events(s, "{primary}", "");
-	store_put(s, "{o.global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ") AND {o.claim_token} = ");
-	store_put_text(s, b->token);
+	store_sql(s, "SELECT :message FROM " STORE_ROWS_AND_EVENTS("{primary}")
+	    " WHERE {o.global_sequence} IN (:rows) "
+	    "AND {o.claim_token} = :token",
+	    SQL_PUT("message", s, store_put_msg(s, max)),
+	    SQL_LIST("rows", sequences, n), SQL_TEXT("token", b->token));
 	b->read_at = clock_us();
 	if ((rows = store_query(s, "fetch", e)) == NULL)
 		return -1;
@@ -319,11 +299,9 @@ store_fetch_away(struct store *s, const uint64_t *sequences, size_t n,
 	struct db_rows	*rows;
 	struct msg	*m;
 
-	store_sql(s, "SELECT {sequence}, {metadata}, {event_data} FROM "
-	    "{events} "
-	    "{events_primary} WHERE {sequence} IN (");
-	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ")");
+	store_sql(s, "SELECT {sequence}, {metadata}, {event_data} "
+	    "FROM {events} {events_primary} WHERE {sequence} IN (:events)",
+	    SQL_LIST("events", sequences, n));
 	if ((rows = store_query(s, "fetch away", e)) == NULL)
 		return -1;
 	b->more_rows = rows;
@@ -349,16 +327,14 @@ store_waiting(struct store *s, const uint64_t *sequences, size_t n,
 
 	memset(list, 0, sizeof(*list));
 	store_sql(s, "SELECT {o.global_sequence}, {o.partition_key}, "
-	    "{e.stream_id}, "
-	    "{o.published_at} IS NULL, ");
-	store_put_due_ms(s);
-	store_put(s, ", {o.claim_token} IS NOT NULL, GREATEST(0, COALESCE(TIMESTAMPDIFF("
-	    "MICROSECOND, NOW(6), {o.scheduled_at}), 0) + 999) DIV 1000 "
-	    "FROM {outbox} AS o {primary} "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence} "
-	    "WHERE {o.global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	buf_str(&s->sql, ")");
+	    "{e.stream_id}, {o.published_at} IS NULL, :due_ms, "
+	    "{o.claim_token} IS NOT NULL, "
+	    "GREATEST(0, COALESCE(TIMESTAMPDIFF(MICROSECOND, NOW(6), "
+	    "{o.scheduled_at}), 0) + 999) DIV 1000 "
+	    "FROM " STORE_ROWS_AND_EVENTS("{primary}")
+	    " WHERE {o.global_sequence} IN (:rows)",
+	    SQL_PUT("due_ms", s, store_put_due_ms(s)),
+	    SQL_LIST("rows", sequences, n));
 	if ((rows = store_query(s, "waiting", e)) == NULL)
 		return -1;
 	list->rows = rows;

@@ -25,13 +25,6 @@ store_counts_from_file(const struct store *s, struct counts *c)
 	return true;
 }
 
-void
-store_put_counts(struct store *s)
-{
-	store_put(s, "COALESCE(partition_count, 0), former_counts, "
-	    "counts_since IS NOT NULL FROM {settings} WHERE id = 1");
-}
-
 int
 store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
     struct err *e)
@@ -49,8 +42,8 @@ store_check_counts(struct store *s, struct err *e)
 	if (s->exists[T_SETTINGS])
 		return 0;
 	store_sql(s, "SELECT 1 FROM information_schema.tables "
-	    "WHERE table_schema = DATABASE() AND table_name = ");
-	store_put_text(s, s->tables[T_SETTINGS]);
+	    "WHERE table_schema = DATABASE() AND table_name = :settings",
+	    SQL_TEXT("settings", s->tables[T_SETTINGS]));
 	if (store_query_any(s, "counts", &there, e) < 0)
 		return -1;
 	if (!there)
@@ -61,7 +54,7 @@ store_check_counts(struct store *s, struct err *e)
 }
 
 static int
-read_counts(struct store *s, const char *lock, struct counts *c,
+read_counts(struct store *s, struct sql lock, struct counts *c,
     struct err *e)
 {
 	struct db_rows	*rows;
@@ -70,9 +63,7 @@ read_counts(struct store *s, const char *lock, struct counts *c,
 	*c = (struct counts){ 0 };
 	if (store_counts_from_file(s, c))
 		return 0;
-	store_sql(s, "SELECT ");
-	store_put_counts(s);
-	store_put(s, lock);
+	store_sql(s, "SELECT " STORE_COUNTS ":lock", SQL_PART("lock", lock));
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows))
@@ -84,7 +75,7 @@ read_counts(struct store *s, const char *lock, struct counts *c,
 int
 store_read_counts(struct store *s, struct counts *c, struct err *e)
 {
-	return read_counts(s, "", c, e);
+	return read_counts(s, SQL(""), c, e);
 }
 
 static const char *
@@ -118,7 +109,7 @@ store_check_partition_by(struct store *s, struct err *e)
 
 /* A label of another value would break the order of its key. */
 static int
-read_for_labels(struct store *s, const char *lock, struct counts *c,
+read_for_labels(struct store *s, struct sql lock, struct counts *c,
     struct err *e)
 {
 	return read_counts(s, lock, c, e) < 0 ? -1 :
@@ -128,13 +119,13 @@ read_for_labels(struct store *s, const char *lock, struct counts *c,
 int
 store_hold_counts(struct store *s, struct counts *c, struct err *e)
 {
-	return read_for_labels(s, " LOCK IN SHARE MODE", c, e);
+	return read_for_labels(s, SQL(" LOCK IN SHARE MODE"), c, e);
 }
 
 int
 store_lock_counts(struct store *s, struct counts *c, struct err *e)
 {
-	return read_for_labels(s, " FOR UPDATE", c, e);
+	return read_for_labels(s, SQL(" FOR UPDATE"), c, e);
 }
 
 /*
@@ -142,66 +133,51 @@ store_lock_counts(struct store *s, struct counts *c, struct err *e)
  */
 
 void
-store_put_hash(struct store *s, const char *event, const char *key)
+store_put_hash(struct store *s, const char *event, struct sql key)
 {
 	char		*prefix = xasprintf("%s.", event);
 	char		*metadata = xasprintf("{%s.metadata}", event);
 	struct buf	 hash = { 0 };
 
-	partition_put_hash(s->conf, prefix, metadata, key, &hash);
-	store_put(s, hash.data);
+	partition_put_hash(s->conf, prefix, metadata, key.text, &hash);
+	store_put_sql(s, hash.data);
 	buf_free(&hash);
 	free(metadata);
 	free(prefix);
 }
 
-static void
-put_label_number(struct store *s, const struct counts *c, const char *event,
-    const char *key)
-{
-	store_put_hash(s, event, key);
-	if (c->count == 0)
-		buf_str(&s->sql, " MOD NULL");
-	else
-		buf_printf(&s->sql, " MOD %u", c->count);
-}
-
 void
 store_put_label(struct store *s, const struct counts *c, const char *event,
-    const char *key)
+    struct sql key)
 {
-	buf_str(&s->sql, "CONCAT('p', IF(");
-	put_label_number(s, c, event, key);
-	buf_str(&s->sql, " < 10, '0', ''), ");
-	put_label_number(s, c, event, key);
-	buf_str(&s->sql, ")");
+	store_put(s, "CONCAT('p', IF(:hash MOD :count < 10, '0', ''), "
+	    ":hash MOD :count)", SQL_PUT("hash", s, store_put_hash(s, event,
+	    key)), SQL_EITHER("count", c->count == 0, "NULL", ":declared"),
+	    SQL_NUMBER("declared", c->count));
 }
 
 /* A label that a count makes; a count of 1 makes none. */
 void
 store_put_is_counted(struct store *s, const struct counts *c,
-    const char *label)
+    struct sql label)
 {
-	store_putf(s, "(COALESCE(%s, '') REGEXP '^p[0-9][0-9]+$'", label);
-	if (counts_have(c, 1))
-		store_putf(s, " OR COALESCE(%s, '') = ''", label);
-	buf_str(&s->sql, ")");
+	store_put(s, "(COALESCE(:label, '') REGEXP '^p[0-9][0-9]+$':one)",
+	    SQL_PART("label", label),
+	    SQL_IF("one", counts_have(c, 1), " OR COALESCE(:label, '') = ''"));
 }
 
 void
-store_put_relabel(struct store *s, const struct counts *c, const char *label,
-    const char *event, const char *key)
+store_put_relabel(struct store *s, const struct counts *c, struct sql label,
+    const char *event, struct sql key)
 {
 	if (!c->changed || c->count == 0) {
-		store_put(s, label);
+		store_put_sql(s, label.text);
 		return;
 	}
-	buf_str(&s->sql, "IF(");
-	store_put_is_counted(s, c, label);
 	/* No label is right for a count of 1. */
-	if (c->count == 1)
-		store_putf(s, " AND COALESCE(%s, '') <> ''", label);
-	buf_str(&s->sql, ", COALESCE(");
-	store_put_label(s, c, event, key);
-	store_putf(s, ", %s), %s)", label, label);
+	store_put(s, "IF(:is_counted:some, COALESCE(:now, :label), :label)",
+	    SQL_PUT("is_counted", s, store_put_is_counted(s, c, label)),
+	    SQL_IF("some", c->count == 1, " AND COALESCE(:label, '') <> ''"),
+	    SQL_PUT("now", s, store_put_label(s, c, event, key)),
+	    SQL_PART("label", label));
 }

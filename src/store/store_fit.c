@@ -90,56 +90,41 @@ store_fits(const struct store *s, enum store_fit which, const char *data,
 }
 
 static void
-put_cut(struct store *s, const struct fit *f, const char *data, size_t len)
+add_cut(const struct fit *f, const char *data, size_t len, struct buf *to)
 {
-	struct buf	text = { 0 };
-	size_t		n = first_of(f, data, len, f->max);
+	size_t	n = first_of(f, data, len, f->max);
 
 	if (n < len && f->max > MARK_LEN) {
 		n = first_of(f, data, len, f->max - MARK_LEN);
-		buf_add(&text, data, n);
-		buf_str(&text, mark);
+		buf_add(to, data, n);
+		buf_str(to, mark);
 	} else
-		buf_add(&text, data, n);
-	store_put_bytes(s, text.data, text.len);
-	buf_free(&text);
+		buf_add(to, data, n);
 }
 
 void
-store_put_fit(struct store *s, enum store_fit which, const char *data,
-    size_t len)
+store_make_fit(const struct store *s, enum store_fit which, const char *data,
+    size_t len, struct buf *to)
 {
 	const struct fit	*f = &s->fits[which];
 	struct buf		 hex = { 0 };
 
-	if (data == NULL || store_fits(s, which, data, len)) {
-		store_put_bytes(s, data, len);
-		return;
-	}
 	if (is_of_kind(f, data, len)) {
-		put_cut(s, f, data, len);
+		add_cut(f, data, len, to);
 		return;
 	}
 	printable_put_hex(&hex, data, len);
-	put_cut(s, f, hex.data, hex.len);
+	add_cut(f, hex.data, hex.len, to);
 	buf_free(&hex);
 }
 
 /* Errors are for people: in a column that is not UTF-8, '?' instead of hex. */
 void
-store_put_error(struct store *s, enum store_fit which, const char *error)
+store_make_error_fit(const struct store *s, enum store_fit which,
+    const char *error, struct buf *to)
 {
-	struct buf	text = { 0 };
-
-	if (error == NULL) {
-		buf_str(&s->sql, "NULL");
-		return;
-	}
-	buf_str(&text, error);
-	for (size_t i = 0; s->fits[which].kind == FIT_ASCII && i < text.len;
-	    i++)
-		if ((unsigned char)text.data[i] >= 0x80)
-			text.data[i] = '?';
-	store_put_fit(s, which, text.data, text.len);
-	buf_free(&text);
+	buf_str(to, error);
+	for (size_t i = 0; s->fits[which].kind == FIT_ASCII && i < to->len; i++)
+		if ((unsigned char)to->data[i] >= 0x80)
+			to->data[i] = '?';
 }

@@ -36,10 +36,15 @@ struct aside {
 	int64_t		said_at;		/* 0: never */
 };
 
+/* store_sql.c: parts of a statement that are made in one another */
+#define STORE_PARTS	8
+
 struct store {
 	const struct conf	*conf;
 	struct db		*db;
 	struct buf		 sql;
+	struct buf		 outer[STORE_PARTS];	/* a part is made apart */
+	size_t			 nparts;
 	const char		*tables[NTABLES];
 	bool			 exists[NTABLES];
 	char			 id[IDENT_SIZE];
@@ -99,31 +104,42 @@ void	store_learn_fit(struct store *, const char *table, const char *column,
 	    const char *charset, uint64_t length);
 
 /*
+ * Append the bytes made to fit their column; the text of an error, of
+ * characters that its column knows.
+ */
+void	store_make_fit(const struct store *, enum store_fit, const char *,
+	    size_t, struct buf *);
+void	store_make_error_fit(const struct store *, enum store_fit,
+	    const char *, struct buf *);
+
+/*
  * store_in_doubt_mark.c: ", ..." after the SET of an UPDATE of rows o and their
  * leases p: copies a former owner's mark to the rows without a claim that it
  * covers.
  */
-void	store_put_in_doubt_of_lease(struct store *);
+void	store_put_doubt_of_lease(struct store *);
 
 /* Do the tables have the columns for marks? */
 bool	store_has_in_doubt_marks(const struct store *);
 
 /*
- * store_counts.c: three columns and " FROM {settings} ..."; what was read of
- * them, the first at this index.  Without that table store_counts_from_file
- * takes those of the file and returns true.
+ * store_counts.c: three columns and their FROM; what was read of them, the first
+ * at this index.  Without that table store_counts_from_file takes those of the
+ * file and returns true.
  */
-void	store_put_counts(struct store *);
+#define STORE_COUNTS	"COALESCE(partition_count, 0), former_counts, " \
+			"counts_since IS NOT NULL FROM {settings} WHERE id = 1"
 int	store_take_counts(const struct db_rows *, unsigned at, struct counts *,
 	    struct err *);
 bool	store_counts_from_file(const struct store *, struct counts *);
 
-/* "'a','b'": their labels; "('a',1),('b',2)": labels and epochs. */
-void	store_put_range_labels(struct store *, const struct range *, size_t n);
-void	store_put_epochs(struct store *, const struct range *, size_t n);
+/* Rows of a batch that its token still holds. */
+#define STORE_HELD " WHERE {global_sequence} IN (:held) " \
+		    "AND {claim_token} = :token"
 
-/* " AND ...": this worker holds the lease p, under the epoch of its range. */
-void	store_put_fence(struct store *, const struct range *, size_t n);
+/* This worker holds the lease p, under its range's epoch; SQL_EPOCHS(). */
+#define STORE_FENCE " AND p.lease_owner = {me} AND p.lease_until > NOW(6) " \
+		    "AND (p.partition_key, p.lease_epoch) IN (:epochs)"
 
 /*
  * store_msg.c: the columns of a message of row o and event e, first in the
@@ -135,12 +151,11 @@ void	store_read_msg(const struct store *, struct msg *,
 	    const struct db_rows *, size_t max);
 
 /*
- * " FROM ... WHERE ": rows o with their events e.  index is a template such as
- * "{index}", the index to read o by; and_on is "" or " AND ...", for the ON of
- * the join.
+ * Rows o with their events e; a row without its event is read too, for it must
+ * not vanish.  More conditions of the join may follow.
  */
-void	store_put_rows_and_events(struct store *, const char *index,
-	    const char *and_on);
+#define STORE_ROWS_AND_EVENTS(index) "{outbox} AS o " index " LEFT JOIN " \
+		    "{events} AS e ON {e.sequence} = {o.global_sequence}"
 
 /* A column with its length; data NULL: SQL NULL. */
 struct bytes store_column(const struct db_rows *, unsigned i);
@@ -149,10 +164,9 @@ struct bytes store_column(const struct db_rows *, unsigned i);
 void	store_keep_rows(struct batch *, struct db_rows *);
 
 /*
- * store_stream_audit.c: sequences of rows; and their acks (0: NULL) or hashes,
- * by row.  The rows are in sequence order.
+ * store_stream_audit.c: acks (0: NULL) or hashes by row.  The rows are in
+ * sequence order.
  */
-void	store_put_sequences(struct store *, const struct acked *, size_t n);
 void	store_put_by_row(struct store *, const struct acked *, size_t n,
 	    bool hashes);
 

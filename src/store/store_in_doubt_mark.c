@@ -19,15 +19,14 @@ store_has_in_doubt_marks(const struct store *s)
 
 /* Not the mark of a worker that still owns it and knows what it has sent. */
 void
-store_put_in_doubt_of_lease(struct store *s)
+store_put_doubt_of_lease(struct store *s)
 {
-	if (!store_has_in_doubt_marks(s))
-		return;
-	store_put(s, ", {o.in_doubt_since} = IF({o.claim_token} IS NULL "
-	    "AND {o.in_doubt_since} IS NULL AND p.in_doubt_epoch <> "
-	    "p.lease_epoch "
-	    "AND {o.global_sequence} <= p.in_doubt_upto, p.in_doubt_since, "
-	    "{o.in_doubt_since})");
+	if (store_has_in_doubt_marks(s))
+		store_put(s, ", {o.in_doubt_since} = "
+		    "IF({o.claim_token} IS NULL AND {o.in_doubt_since} IS NULL "
+		    "AND p.in_doubt_epoch <> p.lease_epoch "
+		    "AND {o.global_sequence} <= p.in_doubt_upto, "
+		    "p.in_doubt_since, {o.in_doubt_since})");
 }
 
 /* Rows with a claim are left out: claiming them anew marks them. */
@@ -45,9 +44,8 @@ store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
 		    "WHERE {o.published_at} IS NULL AND {o.claim_token} IS "
 		    "NULL AND {o.in_doubt_since} IS NULL "
 		    "AND {o.global_sequence} <= p.in_doubt_upto "
-		    "AND {o.global_sequence} IN (");
-		store_put_list(s, sequences + i.from, i.n);
-		buf_str(&s->sql, ")");
+		    "AND {o.global_sequence} IN (:rows)",
+		    SQL_LIST("rows", sequences + i.from, i.n));
 		/* If it is refused, its claim is refused as well. */
 		if (store_isolate(s, &i, store_exec(s, "mark", NULL, e)))
 			store_say_refused(s, sequences[i.from],
@@ -56,16 +54,11 @@ store_mark_rows_in_doubt(struct store *s, const uint64_t *sequences, size_t n,
 	return i.rc;
 }
 
-/* " AND ...": no row of this label needs the mark of p. */
-static void
-put_unneeded(struct store *s, const char *label)
-{
-	store_put(s, " AND (SELECT 1 FROM {outbox} AS o {index} "
-	    "WHERE {o.published_at} IS NULL AND {o.partition_key} ");
-	buf_str(&s->sql, label);
-	store_put(s, " AND {o.global_sequence} <= p.in_doubt_upto "
-	    "AND {o.in_doubt_since} IS NULL LIMIT 1) IS NULL");
-}
+/* No row of this label needs the mark of p. */
+#define UNNEEDED(is)	" AND (SELECT 1 FROM {outbox} AS o {index} " \
+	"WHERE {o.published_at} IS NULL AND {o.partition_key} " is \
+	" AND {o.global_sequence} <= p.in_doubt_upto " \
+	"AND {o.in_doubt_since} IS NULL LIMIT 1) IS NULL"
 
 /*
  * Rows without a label have NULL or ''.  Parked rows have a copy of the mark.
@@ -76,10 +69,8 @@ store_clear_in_doubt_marks(struct store *s, struct err *e)
 	store_sql(s, "UPDATE {partitions} AS p SET p.in_doubt_since = NULL, "
 	    "p.in_doubt_upto = NULL, p.in_doubt_epoch = NULL "
 	    "WHERE p.lease_owner = {me} AND p.lease_until > NOW(6) "
-	    "AND p.in_doubt_epoch <> p.lease_epoch");
-	put_unneeded(s, "= p.partition_key");
-	buf_str(&s->sql, " AND (p.partition_key <> '' OR (TRUE");
-	put_unneeded(s, "IS NULL");
-	buf_str(&s->sql, "))");
+	    "AND p.in_doubt_epoch <> p.lease_epoch"
+	    UNNEEDED("= p.partition_key")
+	    " AND (p.partition_key <> '' OR (TRUE" UNNEEDED("IS NULL") "))");
 	return store_exec(s, "clear marks", NULL, e);
 }

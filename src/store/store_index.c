@@ -84,11 +84,11 @@ learn_primary(struct store *s, enum store_table t, const char *sequence,
 {
 	store_sql(s, "SELECT index_name FROM information_schema.statistics "
 	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND non_unique = 0 AND table_name = ");
-	store_put_text(s, s->tables[t]);
-	store_put(s, " AND column_name = ");
-	store_put_text(s, store_column_name(s, sequence));
-	store_put(s, " ORDER BY index_name = 'PRIMARY' DESC LIMIT 1");
+	    "AND non_unique = 0 AND table_name = :table "
+	    "AND column_name = :sequence "
+	    "ORDER BY index_name = 'PRIMARY' DESC LIMIT 1",
+	    SQL_TEXT("table", s->tables[t]),
+	    SQL_TEXT("sequence", store_column_name(s, sequence)));
 	if (store_query_text(s, "schema", s->primary[t],
 	    sizeof(s->primary[t]), e) < 0)
 		return -1;
@@ -136,9 +136,8 @@ store_learn_indexes(struct store *s, struct err *e)
 		return -1;
 	store_sql(s, "SELECT index_name, GROUP_CONCAT(column_name "
 	    "ORDER BY seq_in_index) FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND table_name = ");
-	store_put_text(s, s->tables[T_OUTBOX]);
-	store_put(s, " GROUP BY index_name");
+	    "WHERE table_schema = DATABASE() AND table_name = :outbox "
+	    "GROUP BY index_name", SQL_TEXT("outbox", s->tables[T_OUTBOX]));
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	s->index[0] = '\0';

@@ -27,13 +27,11 @@ put_register(struct store *s)
 
 	gethostname(host, sizeof(host) - 1);
 	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
-	    "updated_at, heartbeat_until) VALUES ({me}, ");
-	store_put_text(s, host);
-	buf_printf(&s->sql, ", %ld", (long)getpid());
-	store_put(s, ", {now}, {now}, {now}");
-	store_put_interval(s, s->conf->worker.heartbeat_ttl);
-	buf_str(&s->sql, ") ON DUPLICATE KEY UPDATE "
-	    "heartbeat_until = VALUES(heartbeat_until)");
+	    "updated_at, heartbeat_until) VALUES ({me}, :host, :pid, {now}, "
+	    "{now}, {now} + INTERVAL :ttl MICROSECOND) "
+	    "ON DUPLICATE KEY UPDATE heartbeat_until = VALUES(heartbeat_until)",
+	    SQL_TEXT("host", host), SQL_NUMBER("pid", getpid()),
+	    SQL_MS("ttl", s->conf->worker.heartbeat_ttl));
 }
 
 int
@@ -44,27 +42,20 @@ store_register(struct store *s, struct err *e)
 }
 
 static int
-exec_template(struct store *s, const char *what, const char *sql, struct err *e)
-{
-	store_sql(s, sql);
-	return store_exec(s, what, NULL, e);
-}
-
-static int
 inherit_leases(struct store *s, const char *dead_id, struct err *e)
 {
 	put_register(s);
 	if (store_exec(s, "take over", NULL, e) < 0)
 		return -1;
-	store_sql(s, "DELETE FROM {workers} WHERE id = ");
-	store_put_text(s, dead_id);
+	store_sql(s, "DELETE FROM {workers} WHERE id = :dead",
+	    SQL_TEXT("dead", dead_id));
 	if (store_exec(s, "take over", NULL, e) < 0)
 		return -1;
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
-	    STORE_NEW_EPOCH ", lease_until = {now}");
-	store_put_interval(s, s->conf->worker.lease_ttl);
-	buf_str(&s->sql, " WHERE lease_owner = ");
-	store_put_text(s, dead_id);
+	    STORE_NEW_EPOCH ", lease_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE lease_owner = :dead",
+	    SQL_MS("ttl", s->conf->worker.lease_ttl),
+	    SQL_TEXT("dead", dead_id));
 	return store_exec(s, "take over", NULL, e);
 }
 
@@ -82,9 +73,8 @@ store_beat(struct store *s, bool *known, struct err *e)
 	uint64_t	matched;
 
 	store_sql(s, "UPDATE {workers} SET updated_at = {now}, "
-	    "heartbeat_until = {now}");
-	store_put_interval(s, s->conf->worker.heartbeat_ttl);
-	store_put(s, " WHERE id = {me}");
+	    "heartbeat_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE id = {me}", SQL_MS("ttl", s->conf->worker.heartbeat_ttl));
 	if (store_exec(s, "heartbeat", &matched, e) < 0)
 		return -1;
 	*known = matched > 0;
@@ -99,46 +89,8 @@ lease_by_label(const void *a, const void *b)
 	return strcmp(x->label, y->label);
 }
 
-/* " word partition_key IN (...)", or nothing if there is no list. */
-static void
-put_only(struct store *s, const char *word, const char *const *labels,
-    size_t n)
-{
-	if (labels == NULL)
-		return;
-	buf_printf(&s->sql, " %s partition_key IN (", word);
-	store_put_labels(s, labels, n);
-	buf_str(&s->sql, ")");
-}
-
 /* The first column of the counts in a row of the view. */
 #define COUNTS_AT	7
-
-/*
- * Three kinds of rows, told apart by their NULL columns: to share a column, two
- * tables would need one collation.
- */
-static void
-put_view(struct store *s, const struct labels *leases)
-{
-	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
-	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
-	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", ");
-	store_put(s, store_has_in_doubt_marks(s) ?
-	    "in_doubt_epoch, in_doubt_upto" :
-	    "NULL, NULL");
-	store_put(s, ", NULL, NULL, NULL FROM {partitions}");
-	if (leases != NULL)
-		put_only(s, "WHERE", leases->list, leases->n);
-	buf_str(&s->sql, ")");
-	if (s->exists[T_SETTINGS]) {
-		buf_str(&s->sql, " UNION ALL (SELECT NULL, NULL, NULL, NULL, "
-		    "NULL, NULL, NULL, ");
-		store_put_counts(s);
-		buf_str(&s->sql, ")");
-	}
-}
 
 static void
 read_lease(struct db_rows *rows, struct lease *l)
@@ -180,7 +132,24 @@ store_view(struct store *s, const struct labels *leases,
 
 	memset(v, 0, sizeof(*v));
 	store_counts_from_file(s, &v->counts);
-	put_view(s, leases);
+	/*
+	 * Three kinds of rows, told apart by their NULL columns: to share a
+	 * column, two tables would need one collation.
+	 */
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
+	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
+	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", :marks, NULL, NULL, NULL "
+	    "FROM {partitions}:these):counts",
+	    SQL_EITHER("marks", store_has_in_doubt_marks(s),
+	    "in_doubt_epoch, in_doubt_upto", "NULL, NULL"),
+	    SQL_IF("these", leases != NULL,
+	    " WHERE partition_key IN (:labels)"),
+	    SQL_LABELS("labels", leases != NULL ? leases->list : NULL,
+	    leases != NULL ? leases->n : 0),
+	    SQL_IF("counts", s->exists[T_SETTINGS],
+	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+	    STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)
 		return -1;
 	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
@@ -210,20 +179,20 @@ store_renew(struct store *s, const char *const *labels, size_t nlabels,
     uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
-	    "lease_until = {now}");
-	store_put_interval(s, s->conf->worker.lease_ttl);
-	store_put(s, " WHERE " IS_MINE);
-	put_only(s, "AND", labels, nlabels);
+	    "lease_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE " IS_MINE ":these",
+	    SQL_MS("ttl", s->conf->worker.lease_ttl),
+	    SQL_IF("these", labels != NULL, " AND partition_key IN (:labels)"),
+	    SQL_LABELS("labels", labels, nlabels));
 	return store_exec(s, "renew", n, e);
 }
 
 static void
-put_leases(struct store *s, const struct lease *const *leases, size_t n)
+put_labels(struct store *s, const struct lease *const *leases, size_t n)
 {
-	buf_str(&s->sql, " WHERE partition_key IN (");
 	for (size_t i = 0; i < n; i++)
-		store_put_labels(s, &(const char *){ leases[i]->label }, 1);
-	buf_str(&s->sql, ")");
+		store_put(s, ":label",
+		    SQL_LABELS("label", &(const char *){ leases[i]->label }, 1));
 }
 
 int
@@ -231,10 +200,10 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
     uint64_t *taken, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
-	    STORE_NEW_EPOCH ", lease_until = {now}");
-	store_put_interval(s, s->conf->worker.lease_ttl);
-	put_leases(s, leases, n);
-	buf_str(&s->sql, " AND " IS_FREE);
+	    STORE_NEW_EPOCH ", lease_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE partition_key IN (:labels) AND " IS_FREE,
+	    SQL_MS("ttl", s->conf->worker.lease_ttl),
+	    SQL_PUT("labels", s, put_labels(s, leases, n)));
 	return store_exec(s, "acquire", taken, e);
 }
 
@@ -243,18 +212,18 @@ store_release(struct store *s, const struct lease *const *leases, size_t n,
     struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
-	    "lease_until = NULL, updated_at = {now}");
-	put_leases(s, leases, n);
-	store_put(s, " AND lease_owner = {me}");
+	    "lease_until = NULL, updated_at = {now} "
+	    "WHERE partition_key IN (:labels) AND lease_owner = {me}",
+	    SQL_PUT("labels", s, put_labels(s, leases, n)));
 	return store_exec(s, "release", NULL, e);
 }
 
 int
 store_bump_own_epochs(struct store *s, struct err *e)
 {
-	return exec_template(s, "bump own",
-	    "UPDATE {partitions} SET " STORE_NEW_EPOCH " WHERE lease_owner = "
-	    "{me}", e);
+	store_sql(s, "UPDATE {partitions} SET " STORE_NEW_EPOCH
+	    " WHERE lease_owner = {me}");
+	return store_exec(s, "bump own", NULL, e);
 }
 
 int
@@ -263,8 +232,9 @@ store_bump_epochs(struct store *s, const char *what,
 {
 	if (n == 0)
 		return 0;
-	store_sql(s, "UPDATE {partitions} SET " STORE_NEW_EPOCH);
-	put_only(s, "WHERE", labels, n);
+	store_sql(s, "UPDATE {partitions} SET " STORE_NEW_EPOCH
+	    " WHERE partition_key IN (:labels)",
+	    SQL_LABELS("labels", labels, n));
 	return store_exec(s, what, NULL, e);
 }
 
@@ -293,21 +263,20 @@ store_note_former(struct store *s, struct err *e)
 {
 	if (!store_has_column(s, COL_FORMER_LABEL_AT))
 		return 0;
-	return exec_template(s, "former label",
-	    "UPDATE {partitions} SET former_label_at = {now} WHERE "
-	    "partition_key = 'p00'", e);
+	store_sql(s, "UPDATE {partitions} SET former_label_at = {now} "
+	    "WHERE partition_key = 'p00'");
+	return store_exec(s, "former label", NULL, e);
 }
 
 int
 store_leave(struct store *s, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET lease_owner = NULL, "
-	    "lease_until = NULL, updated_at = {now}");
-	store_put(s, " WHERE lease_owner = {me}");
+	    "lease_until = NULL, updated_at = {now} WHERE lease_owner = {me}");
 	if (store_exec(s, "leave", NULL, e) < 0)
 		return -1;
-	return exec_template(s, "leave",
-	    "DELETE FROM {workers} WHERE id = {me}", e);
+	store_sql(s, "DELETE FROM {workers} WHERE id = {me}");
+	return store_exec(s, "leave", NULL, e);
 }
 
 int

@@ -98,41 +98,29 @@ store_put_msg(struct store *s, size_t max)
 {
 	store_put(s, "{o.global_sequence}, {o.partition_key}, {o.attempts}, "
 	    "{e.sequence}, {e.stream_id}, {e.stream_sequence}, {e.event_type}, "
-	    "{e.event_version}, {e.correlation_id}, ");
-	store_putf(s, "IF(COALESCE(OCTET_LENGTH({e.metadata}), 0) + "
-	    "COALESCE(OCTET_LENGTH({e.event_data}), 0) <= %zu", max);
-	if (max > MSG_METADATA_MAX)
-		store_putf(s, " AND OCTET_LENGTH({e.metadata}) <= %d",
-		    MSG_METADATA_MAX);
-	store_putf(s, ", {e.metadata}, NULL)"
-	    ", IF(OCTET_LENGTH({e.event_data}) <= %zu, {e.event_data}, NULL), "
-	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), ", max);
-	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
-	    "{e.occurred_at}, TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, "
-	    "NOW(6)) DIV 1000" : "{e.occurred_at}, NULL");
-	store_put(s, store_has_column(s, COL_REPLAY_NO) ?
-	    ", {o.replay_no}" : ", 0");
-	store_put(s, ", {e.message_id}, {e.content_type}, ");
-	if (conf_partitions_by_key(s->conf))
-		store_put(s, "NULL");
-	else
-		store_put_hash(s, "e", "{e.stream_id}");
-	store_put(s, !store_has_column(s, COL_CREATED_AT) ? ", NULL" :
-	    store_has_word(s, "scheduled_at") ?
-	    ", TIMESTAMPDIFF(MICROSECOND, COALESCE({o.scheduled_at}, "
-	    "{o.created_at}), NOW(6))" :
-	    ", TIMESTAMPDIFF(MICROSECOND, {o.created_at}, NOW(6))");
-}
-
-/* A row without its event is read too: it must not vanish. */
-void
-store_put_rows_and_events(struct store *s, const char *index,
-    const char *and_on)
-{
-	store_put(s, " FROM {outbox} AS o ");
-	store_put(s, index);
-	store_put(s, " LEFT JOIN {events} AS e "
-	    "ON {e.sequence} = {o.global_sequence}");
-	store_put(s, and_on);
-	buf_str(&s->sql, " WHERE ");
+	    "{e.event_version}, {e.correlation_id}, "
+	    "IF(COALESCE(OCTET_LENGTH({e.metadata}), 0) + "
+	    "COALESCE(OCTET_LENGTH({e.event_data}), 0) <= :max:short, "
+	    "{e.metadata}, NULL), "
+	    "IF(OCTET_LENGTH({e.event_data}) <= :max, {e.event_data}, NULL), "
+	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), "
+	    "{e.occurred_at}, :in_doubt, :replay_no, {e.message_id}, "
+	    "{e.content_type}, :label_hash, :age",
+	    SQL_NUMBER("max", max),
+	    SQL_IF("short", max > MSG_METADATA_MAX,
+	    " AND OCTET_LENGTH({e.metadata}) <= :metadata_max"),
+	    SQL_NUMBER("metadata_max", MSG_METADATA_MAX),
+	    SQL_EITHER("in_doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
+	    "TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, NOW(6)) DIV 1000",
+	    "NULL"),
+	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
+	    "{o.replay_no}", "0"),
+	    SQL_PUT("label_hash", s, conf_partitions_by_key(s->conf) ?
+	    store_put(s, "NULL") :
+	    store_put_hash(s, "e", SQL("{e.stream_id}"))),
+	    SQL_PART("age", !store_has_column(s, COL_CREATED_AT) ?
+	    SQL("NULL") : store_has_word(s, "scheduled_at") ?
+	    SQL("TIMESTAMPDIFF(MICROSECOND, "
+	    "COALESCE({o.scheduled_at}, {o.created_at}), NOW(6))") :
+	    SQL("TIMESTAMPDIFF(MICROSECOND, {o.created_at}, NOW(6))")));
 }

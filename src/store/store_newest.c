@@ -20,28 +20,22 @@ store_newest(struct store *s, struct store_newest *n, struct err *e)
 	struct db_rows	*rows;
 
 	*n = (struct store_newest){ .known = false };
-	if (store_is_inline(s)) {
-		store_sql(s, "SELECT (SELECT t.auto_increment "
-		    "FROM information_schema.tables AS t "
-		    "JOIN information_schema.columns AS c "
-		    "ON c.table_schema = t.table_schema AND "
-		    "c.table_name = t.table_name AND "
-		    "c.extra LIKE '%auto_increment%' "
-		    "WHERE t.table_schema = DATABASE() AND t.table_name = ");
-		store_put_text(s, store_table_name(s, T_OUTBOX));
-		store_put(s, " AND c.table_schema = DATABASE() AND "
-		    "c.table_name = ");
-		store_put_text(s, store_table_name(s, T_OUTBOX));
-		store_put(s, " AND c.column_name = ");
-		store_put_text(s, store_column_name(s, "global_sequence"));
-		store_put(s, ")");
-	} else
-		store_sql(s, "SELECT (SELECT COALESCE(MAX({e.sequence}), 0) + 1"
-		    " FROM {events} AS e)");
-	store_put(s, ", (SELECT COALESCE(MAX({global_sequence}), 0) "
-	    "FROM {outbox}), ");
-	store_put(s, store_has(s, T_DEAD) ? "(SELECT "
-	    "COALESCE(MAX(global_sequence), 0) FROM {dead})" : "0");
+	store_sql(s, "SELECT (SELECT :next), "
+	    "(SELECT COALESCE(MAX({global_sequence}), 0) FROM {outbox}), :dead",
+	    SQL_EITHER("next", store_is_inline(s),
+	    "t.auto_increment FROM information_schema.tables AS t "
+	    "JOIN information_schema.columns AS c "
+	    "ON c.table_schema = t.table_schema "
+	    "AND c.table_name = t.table_name "
+	    "AND c.extra LIKE '%auto_increment%' "
+	    "WHERE t.table_schema = DATABASE() AND t.table_name = :outbox "
+	    "AND c.table_schema = DATABASE() AND c.table_name = :outbox "
+	    "AND c.column_name = :sequence",
+	    "COALESCE(MAX({e.sequence}), 0) + 1 FROM {events} AS e"),
+	    SQL_EITHER("dead", store_has(s, T_DEAD),
+	    "(SELECT COALESCE(MAX(global_sequence), 0) FROM {dead})", "0"),
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)),
+	    SQL_TEXT("sequence", store_column_name(s, "global_sequence")));
 	if ((rows = store_query(s, "newest", e)) == NULL)
 		return -1;
 	if (db_next(rows) && db_nullable(rows, 0) != NULL) {
@@ -66,8 +60,8 @@ store_may_vanish(struct store *s, const struct store_newest *n, uint64_t from,
 	store_sql(s, "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
 	if (store_exec(s, "newest", NULL, e) < 0)
 		return -1;
-	store_sql(s, "SELECT 1 FROM {outbox} WHERE {global_sequence} >= ");
-	store_putf(s, "%llu LIMIT 1", (unsigned long long)from);
+	store_sql(s, "SELECT 1 FROM {outbox} WHERE {global_sequence} >= :from "
+	    "LIMIT 1", SQL_NUMBER("from", from));
 	if (store_query_any(s, "newest", &found, e) < 0)
 		return -1;
 	*may = !found;
@@ -75,12 +69,10 @@ store_may_vanish(struct store *s, const struct store_newest *n, uint64_t from,
 		return 0;
 	/* Does the application leave most of its events without a row? */
 	store_sql(s, "SELECT 1 FROM DUAL WHERE (SELECT COUNT(*) "
-	    "FROM {events} AS e WHERE ");
-	store_putf(s, "{e.sequence} > %llu AND {e.sequence} <= %llu) > "
-	    "2 * (SELECT COUNT(*) FROM {outbox} WHERE {global_sequence} > "
-	    "%llu AND {global_sequence} <= %llu)", (unsigned long long)near,
-	    (unsigned long long)n->row, (unsigned long long)near,
-	    (unsigned long long)n->row);
+	    "FROM {events} AS e WHERE {e.sequence} > :near "
+	    "AND {e.sequence} <= :row) > 2 * (SELECT COUNT(*) FROM {outbox} "
+	    "WHERE {global_sequence} > :near AND {global_sequence} <= :row)",
+	    SQL_NUMBER("near", near), SQL_NUMBER("row", n->row));
 	if (store_query_any(s, "newest", &found, e) < 0)
 		return -1;
 	*may = !found;

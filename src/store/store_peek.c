@@ -14,51 +14,54 @@
  * the names that the outbox gives them.
  */
 static void
-put_columns(struct store *s, const char *attempts, const char *replay_no)
+put_columns(struct store *s, struct sql attempts, struct sql replay_no)
 {
-	store_putf(s, ", %s AS {attempts}", attempts);
-	if (store_has_column(s, COL_IN_DOUBT_SINCE))
-		store_put(s, ", NULL AS {in_doubt_since}");
-	if (store_has_column(s, COL_REPLAY_NO))
-		store_putf(s, ", %s AS {replay_no}", replay_no);
-	if (store_has_column(s, COL_CREATED_AT))
-		store_put(s, ", NULL AS {created_at}");
-	if (store_has_word(s, "scheduled_at"))
-		store_put(s, ", NULL AS {scheduled_at}");
+	store_put(s, ":attempts AS {attempts}:in_doubt:replay_no:created_at"
+	    ":scheduled_at", SQL_PART("attempts", attempts),
+	    SQL_IF("in_doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
+	    ", NULL AS {in_doubt_since}"),
+	    SQL_IF("replay_no", store_has_column(s, COL_REPLAY_NO),
+	    ", :times AS {replay_no}"), SQL_PART("times", replay_no),
+	    SQL_IF("created_at", store_has_column(s, COL_CREATED_AT),
+	    ", NULL AS {created_at}"),
+	    SQL_IF("scheduled_at", store_has_word(s, "scheduled_at"),
+	    ", NULL AS {scheduled_at}"));
 }
 
 /* A parked row comes back under the label of its record, see store_unpark. */
 static void
 put_row(struct store *s, uint64_t sequence)
 {
-	bool	parks = store_has(s, T_BLOCKED);
-
-	store_put(s, "SELECT {r.global_sequence}, ");
-	store_put(s, parks ? "IF(b.first_sequence IS NULL, {r.partition_key}, "
-	    "NULLIF(b.partition_key, '')) AS {partition_key}" :
-	    "{r.partition_key}");
-	put_columns(s, "{r.attempts}", "{r.replay_no}");
-	store_put(s, " FROM {outbox} AS r {primary}");
-	if (parks)
-		store_put(s, " LEFT JOIN {blocked} AS b ON b.first_sequence = "
-		    PARKED_UNDER("{r.partition_key}"));
-	store_putf(s, " WHERE {r.global_sequence} = %llu",
-	    (unsigned long long)sequence);
+	store_put(s, "SELECT {r.global_sequence}, :label, :columns "
+	    "FROM {outbox} AS r {primary}:record "
+	    "WHERE {r.global_sequence} = :sequence",
+	    SQL_EITHER("label", store_has(s, T_BLOCKED),
+	    "IF(b.first_sequence IS NULL, {r.partition_key}, "
+	    "NULLIF(b.partition_key, '')) AS {partition_key}",
+	    "{r.partition_key}"),
+	    SQL_PUT("columns", s, put_columns(s, SQL("{r.attempts}"),
+	    SQL("{r.replay_no}"))),
+	    SQL_IF("record", store_has(s, T_BLOCKED),
+	    " LEFT JOIN {blocked} AS b ON b.first_sequence = "
+	    PARKED_UNDER("{r.partition_key}")),
+	    SQL_NUMBER("sequence", sequence));
 }
 
 /* A dead letter that is put back gets the label of the present count. */
 static void
 put_letter(struct store *s, uint64_t sequence, const struct counts *k)
 {
-	store_put(s, "SELECT d.global_sequence AS {global_sequence}, ");
-	store_put_relabel(s, k, "d.partition_key", "k",
-	    STORE_KEY_OF("{k.stream_id}", "d.order_key"));
-	store_put(s, " AS {partition_key}");
-	put_columns(s, "d.attempts", "d.replay_no");
-	store_put(s, " FROM {dead} AS d LEFT JOIN {events} AS k "
-	    "ON {k.sequence} = d.global_sequence");
-	store_putf(s, " WHERE d.global_sequence = %llu",
-	    (unsigned long long)sequence);
+	store_put(s, "SELECT d.global_sequence AS {global_sequence}, "
+	    ":label AS {partition_key}, :columns "
+	    "FROM {dead} AS d LEFT JOIN {events} AS k "
+	    "ON {k.sequence} = d.global_sequence "
+	    "WHERE d.global_sequence = :sequence",
+	    SQL_PUT("label", s, store_put_relabel(s, k,
+	    SQL("d.partition_key"), "k",
+	    SQL(STORE_KEY_OF("{k.stream_id}", "d.order_key")))),
+	    SQL_PUT("columns", s, put_columns(s, SQL("d.attempts"),
+	    SQL("d.replay_no"))),
+	    SQL_NUMBER("sequence", sequence));
 }
 
 int
@@ -70,19 +73,14 @@ store_peek(struct store *s, uint64_t sequence, bool dead, struct batch *b,
 
 	if (store_read_counts(s, &k, e) < 0)
 		return -1;
-	store_sql(s, "SELECT ");
-	store_put_msg(s, SIZE_MAX);
-	store_put(s, " FROM (");
-	if (dead)
-		put_letter(s, sequence, &k);
-	else
-		put_row(s, sequence);
-	store_put(s, ") AS o");
-	if (dead && store_is_inline(s))
-		store_put_whole_join(s, "{e.sequence} = {o.global_sequence}");
-	else
-		store_put(s, " LEFT JOIN {events} AS e {events_primary} "
-		    "ON {e.sequence} = {o.global_sequence}");
+	store_sql(s, "SELECT :message FROM (:row) AS o LEFT JOIN :events "
+	    "ON {e.sequence} = {o.global_sequence}",
+	    SQL_PUT("message", s, store_put_msg(s, SIZE_MAX)),
+	    SQL_PUT("row", s, dead ? put_letter(s, sequence, &k) :
+	    put_row(s, sequence)),
+	    SQL_PUT("events", s, dead && store_is_inline(s) ?
+	    store_put_whole(s) :
+	    store_put(s, "{events} AS e {events_primary}")));
 	if ((rows = store_query(s, "show", e)) == NULL)
 		return -1;
 	store_keep_rows(b, rows);

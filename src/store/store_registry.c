@@ -7,9 +7,9 @@ store_unregistered(struct store *s, char name[DB_NAME_SIZE], struct err *e)
 {
 	store_sql(s, "SELECT MIN(table_name) FROM information_schema.columns "
 	    "WHERE table_schema = DATABASE() "
-	    "AND column_name = 'reconcile_watermark' AND table_name <> ");
-	store_put_text(s, s->tables[T_SETTINGS]);
-	store_put(s, " AND table_name NOT IN (SELECT settings "
-	    "FROM {registry})");
+	    "AND column_name = 'reconcile_watermark' "
+	    "AND table_name <> :settings "
+	    "AND table_name NOT IN (SELECT settings FROM {registry})",
+	    SQL_TEXT("settings", s->tables[T_SETTINGS]));
 	return store_query_text(s, "registry", name, DB_NAME_SIZE, e);
 }

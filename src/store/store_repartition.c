@@ -19,11 +19,9 @@ store_write_counts(struct store *s, const struct counts *c, struct err *e)
 
 	counts_format(c, former);
 	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
-	    "counts_since = {now}, ");
-	buf_printf(&s->sql, "partition_count = %u, former_counts = NULLIF(",
-	    c->count);
-	store_put_text(s, former);
-	buf_str(&s->sql, ", '') WHERE id = 1");
+	    "counts_since = {now}, partition_count = :count, "
+	    "former_counts = NULLIF(:former, '') WHERE id = 1",
+	    SQL_NUMBER("count", c->count), SQL_TEXT("former", former));
 	if (store_exec(s, "repartition", NULL, e) < 0 ||
 	    store_fill_declared(s, c, e) < 0)
 		return -1;

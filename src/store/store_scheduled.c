@@ -9,8 +9,7 @@
 
 #include "store/store_impl.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <bsd/string.h>
 
@@ -23,6 +22,9 @@
 #define TIME_LEN	20	/* of TIME_FORMAT */
 #define TIME_FORMAT	"'%Y%m%d%H%i%s%f'"
 #define LABEL_MAX	(64 - MARK_LEN - TIME_LEN)
+#define LABEL_AT	"23"	/* where the label that it had begins */
+
+static_assert(MARK_LEN + TIME_LEN + 1 == 23, "LABEL_AT is behind the time");
 
 /* Rows that one transaction brings back. */
 #define BACK_MAX	1000
@@ -53,13 +55,13 @@ store_schedule(struct store *s, const struct range *ranges, size_t nranges,
 	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
 	    "SET {o.partition_key} = CONCAT(" MARK ", "
 	    "DATE_FORMAT({o.scheduled_at}, " TIME_FORMAT "), "
-	    "COALESCE({o.partition_key}, ''))");
-	store_put_in_doubt_of_lease(s);
-	store_put(s, " WHERE {o.global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ") AND {o.published_at} IS NULL "
-	    "AND {o.claim_token} IS NULL AND {o.scheduled_at} > NOW(6)");
-	store_put_fence(s, ranges, nranges);
+	    "COALESCE({o.partition_key}, '')):doubt "
+	    "WHERE {o.global_sequence} IN (:rows) "
+	    "AND {o.published_at} IS NULL "
+	    "AND {o.claim_token} IS NULL AND {o.scheduled_at} > NOW(6)"
+	    STORE_FENCE, SQL_PUT("doubt", s, store_put_doubt_of_lease(s)),
+	    SQL_LIST("rows", sequences, n),
+	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "schedule", NULL, e);
 }
 
@@ -73,22 +75,15 @@ list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 	store_sql(s, "SELECT {global_sequence} FROM {outbox} {index} WHERE "
 	    "{published_at} IS NULL AND {partition_key} > " MARK " AND "
 	    "{partition_key} < CONCAT(" MARK ", DATE_FORMAT(NOW(6), "
-	    TIME_FORMAT "))");
-	if (a->behind != 0) {
-		store_put(s, " AND {partition_key} >= ");
-		store_put_text(s, a->label);
-		store_put(s, " AND ({partition_key} > ");
-		store_put_text(s, a->label);
-		store_putf(s, " OR {global_sequence} > %" PRIu64 ")",
-		    a->behind);
-	}
-	if (a->n > 0) {
-		store_put(s, " AND {global_sequence} NOT IN (");
-		store_put_list(s, a->rows, a->n);
-		store_put(s, ")");
-	}
-	store_putf(s, " ORDER BY {partition_key}, {global_sequence} "
-	    "LIMIT %d%s", BACK_MAX, lock ? " FOR UPDATE SKIP LOCKED" : "");
+	    TIME_FORMAT ")):behind:aside "
+	    "ORDER BY {partition_key}, {global_sequence} LIMIT :max:lock",
+	    SQL_IF("behind", a->behind != 0,
+	    " AND {partition_key} >= :label AND ({partition_key} > :label "
+	    "OR {global_sequence} > :row)"),
+	    SQL_TEXT("label", a->label), SQL_NUMBER("row", a->behind),
+	    SQL_IF("aside", a->n > 0, " AND {global_sequence} NOT IN (:rows)"),
+	    SQL_LIST("rows", a->rows, a->n), SQL_NUMBER("max", BACK_MAX),
+	    SQL_IF("lock", lock, " FOR UPDATE SKIP LOCKED"));
 	if ((rows = store_query(s, "scheduled", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows) && *n < BACK_MAX; )
@@ -102,18 +97,15 @@ static int
 relabel(struct store *s, const struct counts *c, const uint64_t *list,
     size_t n, struct err *e)
 {
-	char	home[64];
-
-	snprintf(home, sizeof(home), "NULLIF(SUBSTRING({o.partition_key}, "
-	    "%d), '')", MARK_LEN + TIME_LEN + 1);
 	store_sql(s, "UPDATE {outbox} AS o {primary} LEFT JOIN {events} AS e "
 	    "{events_primary} ON {e.sequence} = {o.global_sequence} "
-	    "SET {o.partition_key} = ");
-	store_put_relabel(s, c, home, "e", "{e.stream_id}");
-	store_put(s, " WHERE {o.global_sequence} IN (");
-	store_put_list(s, list, n);
-	store_put(s, ") AND {o.published_at} IS NULL "
-	    "AND LEFT({o.partition_key}, 2) = " MARK);
+	    "SET {o.partition_key} = :label "
+	    "WHERE {o.global_sequence} IN (:rows) AND {o.published_at} IS NULL "
+	    "AND LEFT({o.partition_key}, 2) = " MARK,
+	    SQL_PUT("label", s, store_put_relabel(s, c, SQL("NULLIF(SUBSTRING("
+	    "{o.partition_key}, " LABEL_AT "), '')"), "e",
+	    SQL("{e.stream_id}"))),
+	    SQL_LIST("rows", list, n));
 	return store_exec(s, "scheduled", NULL, e);
 }
 
@@ -138,8 +130,7 @@ put_aside(struct store *s, uint64_t sequence, size_t nrefused, struct err *e)
 		return 0;
 	a->n = 0;	/* also if this fails: then they are tried again */
 	store_sql(s, "SELECT {partition_key} FROM {outbox} "
-	    "WHERE {global_sequence} = ");
-	store_putf(s, "%" PRIu64, sequence);
+	    "WHERE {global_sequence} = :row", SQL_NUMBER("row", sequence));
 	if ((rows = store_query(s, "scheduled", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
@@ -193,9 +184,8 @@ bring_back(struct store *s, const uint64_t *list, size_t n,
 	say_refused(&s->aside, i.nrefused);
 	u->more = n == BACK_MAX && i.nrefused == 0;
 	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
-	    "FROM {outbox} WHERE {global_sequence} IN (");
-	store_put_list(s, list, n);
-	store_put(s, ")");
+	    "FROM {outbox} WHERE {global_sequence} IN (:rows)",
+	    SQL_LIST("rows", list, n));
 	return store_bump_selected(s, "scheduled", e);
 }
 
@@ -242,8 +232,9 @@ store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 }
 
 void
-store_put_home_label(struct store *s, const char *label)
+store_put_home_label(struct store *s, struct sql label)
 {
-	store_putf(s, "IF(LEFT(%s, 2) = " MARK ", SUBSTRING(%s, %d), %s)",
-	    label, label, MARK_LEN + TIME_LEN + 1, label);
+	store_put(s, "IF(LEFT(:label, 2) = " MARK ", "
+	    "SUBSTRING(:label, " LABEL_AT "), :label)",
+	    SQL_PART("label", label));
 }

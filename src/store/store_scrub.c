@@ -15,6 +15,9 @@
 /* A look that is asked for again and again takes a hundredth of the time. */
 #define LOOK_PAUSE	99
 
+/* The row of a stream whose scrubber we are. */
+#define SCRUBBER	" WHERE name = :stream AND scrubber = :me"
+
 static void
 read_set(const struct db_rows *rows, unsigned column, struct sequence_set *set)
 {
@@ -23,14 +26,14 @@ read_set(const struct db_rows *rows, unsigned column, struct sequence_set *set)
 }
 
 static int
-read_holes(struct store *s, const char *stream, const char *lock,
+read_holes(struct store *s, const char *stream, struct sql lock,
     struct sequence_set *told, struct sequence_set *accepted, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(s, "SELECT holes, accepted FROM {streams} WHERE name = ");
-	store_put_text(s, stream);
-	buf_str(&s->sql, lock);
+	store_sql(s, "SELECT holes, accepted FROM {streams} "
+	    "WHERE name = :stream:lock", SQL_TEXT("stream", stream),
+	    SQL_PART("lock", lock));
 	if ((rows = store_query(s, "holes", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
@@ -46,21 +49,17 @@ store_holes(struct store *s, const char *stream, struct sequence_set *told,
     struct sequence_set *accepted, struct err *e)
 {
 	return store_has_column(s, COL_SCRUB) ?
-	    read_holes(s, stream, "", told, accepted, e) : 0;
+	    read_holes(s, stream, SQL(""), told, accepted, e) : 0;
 }
 
 static void
-put_set(struct store *s, const char *column, struct sequence_set *set)
+put_set(struct store *s, struct sequence_set *set)
 {
 	struct buf	text = { 0 };
 
 	sequence_set_fit(set, RUNS_MAX);
 	sequence_set_put(set, RUNS_MAX, &text);
-	buf_str(&s->sql, column);
-	if (text.len == 0)
-		buf_str(&s->sql, "NULL");
-	else
-		store_put_text(s, text.data);
+	store_put_text(s, text.len == 0 ? NULL : text.data);
 	buf_free(&text);
 }
 
@@ -68,15 +67,15 @@ static int
 write_holes(struct store *s, const char *stream, struct sequence_set *told,
     struct sequence_set *accepted, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET ");
-	put_set(s, "holes = ", told);
-	if (accepted != NULL)
-		put_set(s, ", accepted = ", accepted);
-	buf_printf(&s->sql, ", missing = %llu, missing_at = ",
-	    (unsigned long long)sequence_set_count(told));
-	store_put(s, told->n == 0 ? "NULL" : "COALESCE(missing_at, {now})");
-	buf_str(&s->sql, " WHERE name = ");
-	store_put_text(s, stream);
+	store_sql(s, "UPDATE {streams} SET holes = :holes:accepted, "
+	    "missing = :missing, missing_at = :since WHERE name = :stream",
+	    SQL_PUT("holes", s, put_set(s, told)),
+	    SQL_IF("accepted", accepted != NULL, ", accepted = :old"),
+	    SQL_PUT_IF("old", accepted != NULL, s, put_set(s, accepted)),
+	    SQL_NUMBER("missing", sequence_set_count(told)),
+	    SQL_EITHER("since", told->n == 0, "NULL",
+	    "COALESCE(missing_at, {now})"),
+	    SQL_TEXT("stream", stream));
 	return store_exec(s, "holes", NULL, e);
 }
 
@@ -92,7 +91,7 @@ store_holes_change(struct store *s, const char *stream,
 		return 0;
 	if (store_begin(s, e) < 0)
 		return -1;
-	rc = read_holes(s, stream, " FOR UPDATE", &told, &accepted, e);
+	rc = read_holes(s, stream, SQL(" FOR UPDATE"), &told, &accepted, e);
 	if (rc == 0) {
 		sequence_set_add_all(&told, found);
 		for (size_t i = 0; i < healed->n; i++)
@@ -113,7 +112,7 @@ store_holes_accept(struct store *s, const char *stream, struct err *e)
 	struct sequence_set	told = { 0 }, accepted = { 0 }, none = { 0 };
 	int			rc;
 
-	rc = read_holes(s, stream, " FOR UPDATE", &told, &accepted, e);
+	rc = read_holes(s, stream, SQL(" FOR UPDATE"), &told, &accepted, e);
 	if (rc == 0 && told.n > 0) {
 		sequence_set_add_all(&accepted, &told);
 		rc = write_holes(s, stream, &none, &accepted, e);
@@ -130,31 +129,18 @@ store_can_scrub(const struct store *s)
 	    s->index_by_time;
 }
 
-static void
-put_scrubber(struct store *s, const char *stream, const char *me)
-{
-	buf_str(&s->sql, " WHERE name = ");
-	store_put_text(s, stream);
-	buf_str(&s->sql, " AND scrubber = ");
-	store_put_text(s, me);
-}
-
 int
 store_scrub_take(struct store *s, const char *stream, const char *me,
     int64_t ttl_ms, bool *taken, struct err *e)
 {
 	uint64_t	matched;
 
-	store_sql(s, "UPDATE {streams} SET scrubber = ");
-	store_put_text(s, me);
-	store_put(s, ", scrubber_until = {now}");
-	store_put_interval(s, ttl_ms);
-	buf_str(&s->sql, " WHERE name = ");
-	store_put_text(s, stream);
-	buf_str(&s->sql, " AND (scrubber IS NULL OR scrubber_until <= NOW(6) "
-	    "OR scrubber = ");
-	store_put_text(s, me);
-	buf_str(&s->sql, ")");
+	store_sql(s, "UPDATE {streams} SET scrubber = :me, "
+	    "scrubber_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE name = :stream AND (scrubber IS NULL OR "
+	    "scrubber_until <= NOW(6) OR scrubber = :me)",
+	    SQL_TEXT("me", me), SQL_MS("ttl", ttl_ms),
+	    SQL_TEXT("stream", stream));
 	if (store_exec(s, "scrub", &matched, e) < 0)
 		return -1;
 	*taken = matched > 0;
@@ -174,8 +160,7 @@ store_scrub(struct store *s, const char *stream, struct scrub_row *r,
 	    "COALESCE(TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) DIV "
 	    "1000, 0), COALESCE(checked_at, ''), "
 	    "COALESCE(scrub_whole >= gaps_since, FALSE) "
-	    "FROM {streams} WHERE name = ");
-	store_put_text(s, stream);
+	    "FROM {streams} WHERE name = :stream", SQL_TEXT("stream", stream));
 	if ((rows = store_query(s, "scrub", e)) == NULL)
 		return -1;
 	memset(r, 0, sizeof(*r));
@@ -200,12 +185,11 @@ int
 store_scrub_begin(struct store *s, const char *stream, const char *me,
     bool for_suspicion, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET scrub_for = ");
-	buf_str(&s->sql, for_suspicion ? "suspicion, suspicion = NULL, "
-	    "suspected_at = NULL" : "NULL");
-	store_put(s, ", scrub_began = {now}, scrub_at = known_since, "
-	    "scrub_rows = 0");
-	put_scrubber(s, stream, me);
+	store_sql(s, "UPDATE {streams} SET scrub_for = :suspicion, "
+	    "scrub_began = {now}, scrub_at = known_since, scrub_rows = 0"
+	    SCRUBBER, SQL_EITHER("suspicion", for_suspicion,
+	    "suspicion, suspicion = NULL, suspected_at = NULL", "NULL"),
+	    SQL_TEXT("stream", stream), SQL_TEXT("me", me));
 	return store_exec(s, "scrub", NULL, e);
 }
 
@@ -213,11 +197,10 @@ int
 store_scrub_save(struct store *s, const char *stream, const char *me,
     const char *at, uint64_t n, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET scrub_at = ");
-	store_put_text(s, at);
-	buf_printf(&s->sql, ", scrub_rows = scrub_rows + %llu",
-	    (unsigned long long)n);
-	put_scrubber(s, stream, me);
+	store_sql(s, "UPDATE {streams} SET scrub_at = :at, "
+	    "scrub_rows = scrub_rows + :n" SCRUBBER,
+	    SQL_TEXT("at", at), SQL_NUMBER("n", n),
+	    SQL_TEXT("stream", stream), SQL_TEXT("me", me));
 	return store_exec(s, "scrub", NULL, e);
 }
 
@@ -229,10 +212,10 @@ store_scrub_end(struct store *s, const char *stream, const char *me,
 {
 	store_sql(s, "UPDATE {streams} SET scrub_ms = IF(scrub_for IS NULL, "
 	    TOOK " DIV 1000, scrub_ms), look_after = IF(scrub_for IS NULL, "
-	    "look_after, NOW(6) + INTERVAL ");
-	buf_printf(&s->sql, "%d * " TOOK " MICROSECOND), ", LOOK_PAUSE);
-	store_put(s, "scrub_ended = {now}, scrub_whole = scrub_began, "
-	    "scrub_for = NULL, scrub_began = NULL");
-	put_scrubber(s, stream, me);
+	    "look_after, NOW(6) + INTERVAL :pause * " TOOK " MICROSECOND), "
+	    "scrub_ended = {now}, scrub_whole = scrub_began, "
+	    "scrub_for = NULL, scrub_began = NULL" SCRUBBER,
+	    SQL_NUMBER("pause", LOOK_PAUSE),
+	    SQL_TEXT("stream", stream), SQL_TEXT("me", me));
 	return store_exec(s, "scrub", NULL, e);
 }

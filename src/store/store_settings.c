@@ -48,9 +48,8 @@ first_counts(struct store *s, unsigned count, struct counts *c,
 	if (c->nformer > 0)
 		return 0;
 	/* Producers may have enqueued without a label before it. */
-	store_sql(s, "SELECT 1");
-	store_put_rows_of(s, &none, 1);
-	buf_str(&s->sql, " LIMIT 1");
+	store_sql(s, "SELECT 1:unlabelled LIMIT 1",
+	    SQL_PUT("unlabelled", s, store_put_rows_of(s, &none, 1)));
 	if (store_query_any(s, "settings", &has, e) < 0)
 		return -1;
 	c->count = 1;
@@ -72,9 +71,9 @@ fill_count(struct store *s, unsigned count, struct err *e)
 		return -1;
 	if (c.nformer == 0) {
 		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
-		    "partition_count = ");
-		buf_printf(&s->sql, "%u WHERE id = 1 AND partition_count IS "
-		    "NULL", c.count);
+		    "partition_count = :count "
+		    "WHERE id = 1 AND partition_count IS NULL",
+		    SQL_NUMBER("count", c.count));
 		return store_exec(s, "settings", NULL, e);
 	}
 	if (store_begin(s, e) < 0)

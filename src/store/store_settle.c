@@ -25,16 +25,13 @@ is_unwritten(const struct msg *m, enum outcome outcome)
 	return m->outcome == outcome && !m->written;
 }
 
-/* The rows of one outcome, still held by the token. */
+/* The rows of one outcome. */
 static void
 put_held(struct store *s, const struct batch *b, enum outcome outcome)
 {
-	store_put(s, " WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < b->n; i++)
 		if (is_unwritten(&b->msgs[i], outcome))
 			store_put_item(s, b->msgs[i].sequence);
-	store_put(s, ") AND {claim_token} = ");
-	store_put_text(s, b->token);
 }
 
 static void
@@ -45,17 +42,14 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
-		if (!is_unwritten(m, outcome))
-			continue;
-		buf_printf(&s->sql, " WHEN %llu THEN ",
-		    (unsigned long long)m->sequence);
-		if (!errors)
-			buf_printf(&s->sql, "%lld",
-			    (long long)m->delay_ms * 1000);
-		else
-			store_put_error(s, FIT_ERROR, m->error);
+		if (is_unwritten(m, outcome))
+			store_put(s, " WHEN :row THEN :value",
+			    SQL_NUMBER("row", m->sequence),
+			    SQL_EITHER("value", errors, ":error", ":delay"),
+			    SQL_ERROR("error", FIT_ERROR, m->error),
+			    SQL_MS("delay", m->delay_ms));
 	}
-	buf_str(&s->sql, " END");
+	store_put(s, " END");
 }
 
 /*
@@ -63,13 +57,11 @@ put_case(struct store *s, const struct batch *b, enum outcome outcome,
  * search, while CASE compares with one after the other.
  */
 static void
-put_delivered_values(struct store *s, const struct batch *b, bool hashes)
+put_values(struct store *s, const struct batch *b, bool hashes)
 {
 	store_put(s, "ELT(INTERVAL({global_sequence}");
-	for (size_t i = 0; i < b->n; i++)
-		if (is_unwritten(&b->msgs[i], OUT_DELIVERED))
-			store_put_item(s, b->msgs[i].sequence);
-	buf_str(&s->sql, ")");
+	put_held(s, b, OUT_DELIVERED);
+	store_put(s, ")");
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
@@ -80,9 +72,9 @@ put_delivered_values(struct store *s, const struct batch *b, bool hashes)
 		else if (hashes && m->hashed)
 			store_put_item(s, m->hash);
 		else
-			buf_str(&s->sql, ",NULL");
+			store_put(s, ",NULL");
 	}
-	buf_str(&s->sql, ")");
+	store_put(s, ")");
 }
 
 static int
@@ -92,18 +84,17 @@ write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
 	/* A sequence without the name of its stream is of no use. */
 	bool	acks = store_has_column(s, COL_ACK_SEQUENCE) &&
 		    conf_stream(s->conf)[0] != '\0';
+	bool	hashes = acks && store_has_column(s, COL_MESSAGE_HASH);
 
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {published_at} = {now}, {claim_token} = NULL");
-	if (acks) {
-		store_put(s, ", {ack_sequence} = ");
-		put_delivered_values(s, b, false);
-	}
-	if (acks && store_has_column(s, COL_MESSAGE_HASH)) {
-		store_put(s, ", {message_hash} = ");
-		put_delivered_values(s, b, true);
-	}
-	put_held(s, b, outcome);
+	    "SET {published_at} = {now}, {claim_token} = NULL:acks:hashes"
+	    STORE_HELD,
+	    SQL_IF("acks", acks, ", {ack_sequence} = :ack_values"),
+	    SQL_PUT_IF("ack_values", acks, s, put_values(s, b, false)),
+	    SQL_IF("hashes", hashes, ", {message_hash} = :hash_values"),
+	    SQL_PUT_IF("hash_values", hashes, s, put_values(s, b, true)),
+	    SQL_PUT("held", s, put_held(s, b, outcome)),
+	    SQL_TEXT("token", b->token));
 	return store_exec(s, "settle", matched, e);
 }
 
@@ -111,10 +102,11 @@ static int
 write_unsent(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} {primary} SET {available_at} = ");
-	store_put_at_once(s);
-	store_put(s, ", {claim_token} = NULL");
-	put_held(s, b, outcome);
+	store_sql(s, "UPDATE {outbox} {primary} "
+	    "SET {available_at} = :at_once, {claim_token} = NULL" STORE_HELD,
+	    SQL_PUT("at_once", s, store_put_at_once(s)),
+	    SQL_PUT("held", s, put_held(s, b, outcome)),
+	    SQL_TEXT("token", b->token));
 	return store_exec(s, "give back", matched, e);
 }
 
@@ -123,14 +115,14 @@ write_delayed(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {available_at} = {now} + INTERVAL ");
-	put_case(s, b, outcome, false);
-	store_put(s, " MICROSECOND, {last_error} = ");
-	put_case(s, b, outcome, true);
-	store_put(s, outcome == OUT_RETRY ?
-	    ", {attempts} = {attempts} + 1, {claim_token} = NULL" :
-	    ", {claim_token} = NULL");
-	put_held(s, b, outcome);
+	    "SET {available_at} = {now} + INTERVAL :delays MICROSECOND, "
+	    "{last_error} = :errors:tried, {claim_token} = NULL" STORE_HELD,
+	    SQL_PUT("delays", s, put_case(s, b, outcome, false)),
+	    SQL_PUT("errors", s, put_case(s, b, outcome, true)),
+	    SQL_IF("tried", outcome == OUT_RETRY,
+	    ", {attempts} = {attempts} + 1"),
+	    SQL_PUT("held", s, put_held(s, b, outcome)),
+	    SQL_TEXT("token", b->token));
 	return store_exec(s, "retry", matched, e);
 }
 
@@ -150,7 +142,6 @@ static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
 {
-	struct buf		*q = &s->sql;
 	const struct msg	*m;
 
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "
@@ -158,24 +149,20 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 	    "died_at, replay_no) VALUES ");
 	while ((m = next_held(b, held)) != NULL) {
 		store_put_comma(s);
-		buf_printf(q, "(%llu, ", (unsigned long long)m->sequence);
-		store_put_fit(s, FIT_DEAD_LABEL, m->partition.data,
-		    m->partition.len);
-		buf_str(q, ", ");
-		store_put_fit(s, FIT_DEAD_KEY, m->key.data, m->key.len);
-		buf_str(q, ", ");
-		store_put_fit(s, FIT_DEAD_TYPE, m->type.data, m->type.len);
-		buf_printf(q, ", %u, ", m->attempts + 1);
-		store_put_text(s, m->reason);
-		buf_str(q, ", ");
-		store_put_error(s, FIT_DEAD_ERROR, m->error);
-		buf_str(q, ", ");
-		store_put_text(s, db_nullable(held, 1));
-		store_put(s, ", {now}");
-		buf_printf(q, ", %u)", m->replay);
+		store_put(s, "(:row, :label, :key, :type, :attempts, :reason, "
+		    ":error, :created_at, {now}, :replay_no)",
+		    SQL_NUMBER("row", m->sequence),
+		    SQL_FIT("label", FIT_DEAD_LABEL, m->partition),
+		    SQL_FIT("key", FIT_DEAD_KEY, m->key),
+		    SQL_FIT("type", FIT_DEAD_TYPE, m->type),
+		    SQL_NUMBER("attempts", m->attempts + 1),
+		    SQL_TEXT("reason", m->reason),
+		    SQL_ERROR("error", FIT_DEAD_ERROR, m->error),
+		    SQL_TEXT("created_at", db_nullable(held, 1)),
+		    SQL_NUMBER("replay_no", m->replay));
 	}
 	/* A row that was brought back by hand may die a second time. */
-	buf_str(q, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
+	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
 	    " reason = VALUES(reason), last_error = VALUES(last_error),"
 	    " died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
 	return store_exec(s, "bury", NULL, e);
@@ -208,15 +195,12 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 		if (homes[n] == NULL || !counts_is_label(homes[n]))
 			homes[n] = b->labels[m->range];
 		store_put_comma(s);
-		buf_printf(&s->sql, "(%llu, ", (unsigned long long)m->sequence);
-		store_put_text(s, homes[n]);
-		buf_str(&s->sql, ", ");
-		store_put_fit(s, FIT_BLOCKED_KEY, m->key.data, m->key.len);
-		buf_printf(&s->sql, ", '" STORE_HALTED "', %llu, ",
-		    (unsigned long long)m->sequence);
-		store_put(s, "{now})");
+		store_put(s, "(:row, :home, :key, '" STORE_HALTED "', :row, "
+		    "{now})", SQL_NUMBER("row", m->sequence),
+		    SQL_TEXT("home", homes[n]),
+		    SQL_FIT("key", FIT_BLOCKED_KEY, m->key));
 	}
-	buf_str(&s->sql, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
+	store_put(s, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
 	    "', head_sequence = VALUES(head_sequence)");
 	rc = store_exec(s, "halt", NULL, e);
 	if (rc == 0)
@@ -251,17 +235,17 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	int		 rc = 0;
 
 	/* Lock the dead rows and read their labels, which may have changed. */
-	store_sql(s, "SELECT {global_sequence}, ");
-	store_put(s, store_has_column(s, COL_CREATED_AT) ? "{created_at}" :
-	    "NULL");
-	store_put(s, s->exists[T_BLOCKED] ? ", IF("
-	    PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
+	store_sql(s, "SELECT {global_sequence}, :created_at, :label "
+	    "FROM {outbox} {primary}" STORE_HELD " FOR UPDATE",
+	    SQL_EITHER("created_at", store_has_column(s, COL_CREATED_AT),
+	    "{created_at}", "NULL"),
+	    SQL_EITHER("label", s->exists[T_BLOCKED],
+	    "IF(" PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
 	    "FROM {blocked} AS k WHERE k.first_sequence = "
-	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})" :
-	    ", {partition_key}");
-	store_put(s, " FROM {outbox} {primary}");
-	put_held(s, b, outcome);
-	buf_str(&s->sql, " FOR UPDATE");
+	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})",
+	    "{partition_key}"),
+	    SQL_PUT("held", s, put_held(s, b, outcome)),
+	    SQL_TEXT("token", b->token));
 	if ((held = store_query(s, "bury", e)) == NULL)
 		return -1;
 	if (db_nrows(held) > 0)
@@ -276,8 +260,9 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	db_rows_free(held);
 	if (rc < 0)
 		return -1;
-	store_sql(s, "DELETE FROM {outbox}");
-	put_held(s, b, outcome);
+	store_sql(s, "DELETE FROM {outbox}" STORE_HELD,
+	    SQL_PUT("held", s, put_held(s, b, outcome)),
+	    SQL_TEXT("token", b->token));
 	return store_exec(s, "bury", matched, e);
 }
 
@@ -298,27 +283,28 @@ write_dead(struct store *s, const struct batch *b, enum outcome outcome,
 static int
 write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
-	size_t	n = 0;
+	uint64_t	*list = xcalloc(b->n + 1, sizeof(*list));
+	size_t		 n = 0;
+	int		 rc = 0;
 
-	store_sql(s, "UPDATE {outbox} {primary} SET {in_doubt_since} "
-	    "= COALESCE({in_doubt_since}, {now}");
-	store_put_interval(s, b->claimed_at - clock_ms());
-	store_put(s, ") WHERE {global_sequence} IN (");
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
 		/* Sent again although the stream may have it already? */
-		if (!m->in_doubt || m->written || (m->outcome != OUT_UNSENT &&
-		    m->outcome != OUT_RETRY && m->outcome != OUT_DEFER))
-			continue;
-		store_put_item(s, m->sequence);
-		n++;
+		if (m->in_doubt && !m->written && (m->outcome == OUT_UNSENT ||
+		    m->outcome == OUT_RETRY || m->outcome == OUT_DEFER))
+			list[n++] = m->sequence;
 	}
-	if (n == 0)
-		return 0;
-	store_put(s, ") AND {claim_token} = ");
-	store_put_text(s, b->token);
-	return store_exec(s, "in doubt", NULL, e);
+	if (n > 0) {
+		store_sql(s, "UPDATE {outbox} {primary} SET {in_doubt_since} = "
+		    "COALESCE({in_doubt_since}, {now} + INTERVAL :claimed "
+		    "MICROSECOND)" STORE_HELD,
+		    SQL_MS("claimed", b->claimed_at - clock_ms()),
+		    SQL_LIST("held", list, n), SQL_TEXT("token", b->token));
+		rc = store_exec(s, "in doubt", NULL, e);
+	}
+	free(list);
+	return rc;
 }
 
 static const struct kind {

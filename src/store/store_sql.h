@@ -1,9 +1,15 @@
 /*
  * store_sql.h - build statements that store.h does not have
  *
- * A statement is built from templates in the store's buffer and then sent:
- * store_sql(s, "SELECT ... FROM {outbox} WHERE global_sequence IN ("),
- * store_put_list(s, ...), store_put(s, ")"), store_query(s, "what", e).
+ * A statement is one text, from its first word to its last.  Words in braces
+ * stand for what differs by database; a name behind a colon stands for the
+ * argument of that name:
+ *
+ *	store_sql(s, "DELETE FROM {outbox} WHERE {global_sequence} IN (:rows) "
+ *	    "AND {published_at} <= :until:limit",
+ *	    SQL_LIST("rows", list, n), SQL_TEXT("until", until),
+ *	    SQL_IF("limit", careful, " LIMIT :max"), SQL_NUMBER("max", max));
+ *	if (store_exec(s, "prune", &deleted, e) < 0)
  */
 #ifndef OUTBOX_STORE_SQL_H
 #define OUTBOX_STORE_SQL_H
@@ -11,43 +17,157 @@
 #include "store/store.h"
 
 /*
- * Append a template: {outbox} {events} {partitions} {workers} {settings}
- * {dead} {blocked} {streams} {audit} {registry} become quoted table names,
- * {now} the moment to write, {me} this worker's id, {index} the FORCE INDEX of
- * the claim, {primary} and {events_primary} that of a look-up by sequence.
+ * store_fit.c: our columns that hold values of rows.  A value becomes a literal
+ * that its column accepts: as it is if it fits, else cut, with "..." at its
+ * end, or as "0x" and hex if the column cannot hold such bytes.
+ */
+enum store_fit {
+	FIT_LABEL, FIT_ERROR, FIT_DEAD_LABEL, FIT_DEAD_KEY, FIT_DEAD_TYPE,
+	FIT_DEAD_ERROR, FIT_BLOCKED_KEY, NFITS
+};
+
+/* A text of SQL, with words and names: of literals alone. */
+struct sql {
+	const char	*text;
+};
+
+#define SQL(text)	((struct sql){ "" text })
+
+/*
+ * The arguments of a template.  The compiler checks their types; a name that
+ * the template has and no argument is a bug and ends the process.
+ *
+ * SQL_TEXT	a literal, or NULL
+ * SQL_BYTES	the same with its length: there may be NUL in it
+ * SQL_FIT	bytes made to fit a column of ours, see enum store_fit
+ * SQL_ERROR	the same for the text of an error, or NULL
+ * SQL_PATTERN	a pattern such as "order.*", for LIKE
+ * SQL_NUMBER	a whole number, not below 0
+ * SQL_MS	milliseconds, as microseconds: {now} + INTERVAL :ttl MICROSECOND
+ * SQL_LIST	numbers: 1,2,3.  Like the labels, it continues a list that was
+ *		begun, with a comma unless it stands behind "(" or a blank.
+ * SQL_LABELS	texts: 'a','b', and NULL for one without text
+ * SQL_LIST_OF, SQL_LABELS_OF	the same of a member of structs
+ * SQL_EPOCHS	labels of ranges, and their epochs: ('a',1),('b',2)
+ * SQL_NAME	`name`: one from information_schema may have any characters
+ * SQL_PART	a part of the statement.  In its text the arguments of the
+ *		whole one count.
+ * SQL_IF	a part that is there if the condition holds
+ * SQL_EITHER	this part if the condition holds, else that one
+ * SQL_PUT	a part that a call of a store_put_*() appends
+ * SQL_PUT_IF	the same if the condition holds
+ * SQL_RAW	a text that the program has made, as it stands
+ */
+struct sql_arg {
+	const char	*name;
+	enum { SQL_IS_TEXT, SQL_IS_BYTES, SQL_IS_FIT, SQL_IS_ERROR,
+	    SQL_IS_PATTERN, SQL_IS_NUMBER, SQL_IS_MS, SQL_IS_LIST,
+	    SQL_IS_LABELS, SQL_IS_EPOCHS, SQL_IS_NAME, SQL_IS_PART,
+	    SQL_IS_RAW, SQL_IS_MADE } kind;
+	union {
+		const char		*text;
+		const void		*list;
+		const uint64_t		*numbers;
+		const char *const	*labels;
+		const struct range	*ranges;
+		uint64_t		 number;
+		int64_t			 ms;
+		char			*made;
+	};
+	size_t		 n;
+	size_t		 stride;	/* from an item to the next one */
+	enum store_fit	 fit;
+};
+
+#define SQL_OF(name_, kind_, ...)					\
+	{ .name = (name_), .kind = SQL_IS_##kind_, __VA_ARGS__ }
+#define SQL_TEXT(name, t)	SQL_OF(name, TEXT, .text = (t))
+#define SQL_BYTES(name, b, len)	SQL_OF(name, BYTES, .text = (b), .n = (len))
+#define SQL_FIT(name, column, b)					\
+	SQL_OF(name, FIT, .text = (b).data, .n = (b).len, .fit = (column))
+#define SQL_ERROR(name, column, t)					\
+	SQL_OF(name, ERROR, .text = (t), .fit = (column))
+#define SQL_PATTERN(name, t)	SQL_OF(name, PATTERN, .text = (t))
+#define SQL_NUMBER(name, x)	SQL_OF(name, NUMBER, .number = (x))
+#define SQL_MS(name, x)		SQL_OF(name, MS, .ms = (x))
+#define SQL_LIST(name, list, len)					\
+	SQL_OF(name, LIST, .numbers = (list), .n = (len),		\
+	    .stride = sizeof(uint64_t))
+#define SQL_LABELS(name, list, len)					\
+	SQL_OF(name, LABELS, .labels = (list), .n = (len),		\
+	    .stride = sizeof(char *))
+#define SQL_LIST_OF(name, structs, len, member)				\
+	SQL_OF(name, LIST, .numbers = &(structs)->member, .n = (len),	\
+	    .stride = sizeof(*(structs)))
+#define SQL_LABELS_OF(name, structs, len, member)			\
+	SQL_OF(name, LABELS, .labels = &(structs)->member, .n = (len),	\
+	    .stride = sizeof(*(structs)))
+#define SQL_EPOCHS(name, list, len)					\
+	SQL_OF(name, EPOCHS, .ranges = (list), .n = (len))
+#define SQL_NAME(name, t)	SQL_OF(name, NAME, .text = (t))
+#define SQL_PART(name, sql)	SQL_OF(name, PART, .text = (sql).text)
+#define SQL_IF(name, condition, t)	SQL_EITHER(name, condition, t, "")
+#define SQL_EITHER(name, condition, t, otherwise)			\
+	SQL_OF(name, PART, .text = (condition) ? "" t : "" otherwise)
+#define SQL_PUT(name, s, call)	SQL_PUT_IF(name, true, s, call)
+#define SQL_PUT_IF(name, condition, s, call)				\
+	SQL_OF(name, MADE, .made = (condition) ? (store_begin_part(s),	\
+	    (call), store_end_part(s)) : NULL)
+#define SQL_RAW(name, t)	SQL_OF(name, RAW, .text = (t))
+
+#ifdef OUTBOXCTL_CTL_H
+#define SQL_LITERAL(text)	(text)	/* outboxctl has others, still */
+#else
+#define SQL_LITERAL(text)	"" text ""
+#endif
+
+/* For SQL_PUT: what is appended from here to there is a text apart. */
+void	store_begin_part(struct store *);
+char	*store_end_part(struct store *);
+
+/*
+ * Start a new statement; append to it.  Words of a template:
+ *
+ * {outbox} {events} {partitions} {workers} {settings} {dead} {blocked} {streams}
+ * {audit} {registry} are quoted table names, {now} the moment to write, {me}
+ * this worker's id, {index} the FORCE INDEX of the claim, {primary} and
+ * {events_primary} that of a look-up by sequence.
  *
  * Columns of the outbox and of the events must be written as words too, because
  * their tables may be an application's own: {attempts}, {o.attempts},
  * {outbox.attempts}.  One that the table lacks becomes NULL.  Columns of the
  * other tables are written as they are.
  */
-void	store_put(struct store *, const char *);
+#define store_sql(s, template, ...)					\
+	store_sql_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
+#define store_put(s, template, ...)					\
+	store_put_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
+#define SQL_ARGS(...)							\
+	((const struct sql_arg[]){ __VA_ARGS__ __VA_OPT__(,) { .name = NULL } })
+
+void	store_sql_template(struct store *, const char *,
+	    const struct sql_arg *);
+void	store_put_template(struct store *, const char *,
+	    const struct sql_arg *);
 
 /*
- * Append `name`, or "WORD INDEX (`name`)".  A name from information_schema may
- * have any characters.
+ * Appending piece by piece: a template that is no literal, and one made by
+ * printf, both without names; a text as it stands; `name`, and
+ * "WORD INDEX (`name`)"; and what the arguments of a template do.
  */
-void	store_put_name(struct store *, const char *name);
-void	store_put_index(struct store *, const char *word, const char *name);
-
-/* Append a text as it stands. */
-void	store_put_raw(struct store *, const char *);
-
-/* Start a new statement with this template. */
-void	store_sql(struct store *, const char *);
-
-/*
- * Append as printf does; the result is a template.  Nothing is quoted: for
- * numbers and words of templates only.
- */
+void	store_put_sql(struct store *, const char *);
 void	store_putf(struct store *, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
-
-/* A text as a literal, or NULL. */
+void	store_put_raw(struct store *, const char *);
+void	store_put_name(struct store *, const char *name);
+void	store_put_index(struct store *, const char *word, const char *name);
 void	store_put_text(struct store *, const char *);
-
-/* The same with its length: there may be NUL in it. */
 void	store_put_bytes(struct store *, const char *, size_t);
+void	store_put_fit(struct store *, enum store_fit, const char *, size_t);
+void	store_put_list(struct store *, const uint64_t *, size_t n);
+void	store_put_labels(struct store *, const char *const *, size_t n);
+void	store_put_pattern(struct store *, const char *);
+void	store_put_interval(struct store *, int64_t ms);
 
 /*
  * The bytes of a text or binary column, as SQL.  Keys are compared by these, so
@@ -70,21 +190,6 @@ void	store_put_bytes(struct store *, const char *, size_t);
 #define PARKED_UNDER(label)	"IF(" PARKED_IS(label) ", CAST(SUBSTRING(" \
 	label ", 2) AS UNSIGNED), NULL)"
 #define PARKED_RANGE(label)	"(" label " > '!' AND " label " < '!a')"
-
-/*
- * store_fit.c: our columns that hold values of rows.  A value becomes a literal
- * that its column accepts: as it is if it fits, else cut, with "..." at its
- * end, or as "0x" and hex if the column cannot hold such bytes.
- */
-enum store_fit {
-	FIT_LABEL, FIT_ERROR, FIT_DEAD_LABEL, FIT_DEAD_KEY, FIT_DEAD_TYPE,
-	FIT_DEAD_ERROR, FIT_BLOCKED_KEY, NFITS
-};
-
-void	store_put_fit(struct store *, enum store_fit, const char *, size_t);
-
-/* The same for an error, or NULL. */
-void	store_put_error(struct store *, enum store_fit, const char *);
 
 /* Does it fit as it is? */
 bool	store_fits(const struct store *, enum store_fit, const char *,
@@ -116,21 +221,12 @@ bool	store_stamps_rows(const struct store *);
  */
 void	store_put_at_once(struct store *);
 
-/* " + INTERVAL ...": so many milliseconds, to add to a time. */
-void	store_put_interval(struct store *, int64_t ms);
-
 /*
  * Append the comma before an item of a list; none after "(" or a blank, where
- * the list begins.
+ * the list begins.  A number with its comma.
  */
 void	store_put_comma(struct store *);
-
-/* "1,2,3"; like the labels, it continues a list that was begun. */
-void	store_put_list(struct store *, const uint64_t *, size_t n);
 void	store_put_item(struct store *, uint64_t);
-
-/* "'a','b'", and NULL for one without text */
-void	store_put_labels(struct store *, const char *const *, size_t n);
 
 /* " FROM ... WHERE ...": the waiting rows of these partitions. */
 void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
@@ -141,9 +237,6 @@ void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
  */
 void	store_put_delivered(struct store *, const char *from,
 	    const char *until);
-
-/* A pattern such as "order.*", for LIKE. */
-void	store_put_pattern(struct store *, const char *);
 
 /*
  * When the last of the first max rows of the period was delivered; until, if
@@ -204,14 +297,14 @@ int	store_keep_whole(struct store *, const uint64_t *sequences, size_t n,
 void	store_put_whole_columns(struct store *);
 void	store_put_whole_values(struct store *);
 
-/* " LEFT JOIN ... AS e": letters d as if they were rows with the message. */
-void	store_put_whole_join(struct store *, const char *on);
+/* "(SELECT ...) AS e": letters d as if they were rows with the message. */
+void	store_put_whole(struct store *);
 
 /*
  * store_scheduled.c: the label that a row has when its time comes, of a label
  * as SQL.
  */
-void	store_put_home_label(struct store *, const char *label);
+void	store_put_home_label(struct store *, struct sql label);
 
 /* The SET of an UPDATE of leases for a new epoch; nothing else raises one. */
 #define STORE_NEW_EPOCH	"lease_epoch = lease_epoch + 1, updated_at = {now}"
@@ -262,25 +355,25 @@ int	store_end_in_a_hurry(struct store *, int rc, struct err *);
  * The number that a label is made of: see partition_by.h.  event is the alias
  * of the event, key its key as SQL, which counts if there is no event.
  */
-void	store_put_hash(struct store *, const char *event, const char *key);
+void	store_put_hash(struct store *, const char *event, struct sql key);
 
 /* The label under the present count; NULL without a count. */
 void	store_put_label(struct store *, const struct counts *,
-	    const char *event, const char *key);
+	    const char *event, struct sql key);
 
 /*
  * The same for a row that had this label and waits again.  It keeps a label of
  * the application's own, and any label if the count was never changed.
  */
 void	store_put_relabel(struct store *, const struct counts *,
-	    const char *label, const char *event, const char *key);
+	    struct sql label, const char *event, struct sql key);
 
 /*
  * Does a producer make this label (SQL) of a key and a count: "p" and two or
  * more digits, or no label while 1 is declared?
  */
 void	store_put_is_counted(struct store *, const struct counts *,
-	    const char *label);
+	    struct sql label);
 
 /* The number of the last error, see db_last_code. */
 unsigned store_code(const struct store *);
@@ -351,5 +444,19 @@ enum store_index store_index(const struct store *);
 
 /* Its name, "" if there is none. */
 const char *store_index_name(const struct store *);
+
+#ifdef OUTBOXCTL_CTL_H	/* and passes texts */
+#define store_put_hash(s, event, key)					\
+	store_put_hash((s), (event), (struct sql){ key })
+#define store_put_label(s, c, event, key)				\
+	store_put_label((s), (c), (event), (struct sql){ key })
+#define store_put_relabel(s, c, label, event, key)			\
+	store_put_relabel((s), (c), (struct sql){ label }, (event),	\
+	    (struct sql){ key })
+#define store_put_is_counted(s, c, label)				\
+	store_put_is_counted((s), (c), (struct sql){ label })
+#define store_put_home_label(s, label)					\
+	store_put_home_label((s), (struct sql){ label })
+#endif
 
 #endif

@@ -94,19 +94,17 @@ read_gaps(struct store *s, struct gaps *g, struct err *e)
 static void
 put_gap(struct store *s, const struct gap *gap, size_t i)
 {
-	if (s->sql.len > 0)
-		buf_str(&s->sql, " UNION ALL ");
-	store_putf(s, "(SELECT {partition_key}, %zu", i);
-	store_put(s, " FROM {outbox} {index} "
-	    "WHERE {published_at} IS NULL AND {partition_key} > ");
-	store_put_bytes(s, gap->from_len == 0 ? "" : gap->from, gap->from_len);
-	if (gap->to_len > 0) {
-		store_put(s, " AND {partition_key} < ");
-		store_put_bytes(s, gap->to, gap->to_len);
-	}
-	if (s->exists[T_BLOCKED])
-		store_put(s, " AND NOT " PARKED_RANGE("{partition_key}"));
-	store_put(s, " ORDER BY {partition_key} LIMIT 1)");
+	store_put(s, ":union(SELECT {partition_key}, :gap "
+	    "FROM {outbox} {index} "
+	    "WHERE {published_at} IS NULL AND {partition_key} > :from:to:parked "
+	    "ORDER BY {partition_key} LIMIT 1)",
+	    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
+	    SQL_NUMBER("gap", i), SQL_BYTES("from",
+	    gap->from_len == 0 ? "" : gap->from, gap->from_len),
+	    SQL_IF("to", gap->to_len > 0, " AND {partition_key} < :end"),
+	    SQL_BYTES("end", gap->to, gap->to_len),
+	    SQL_IF("parked", s->exists[T_BLOCKED],
+	    " AND NOT " PARKED_RANGE("{partition_key}")));
 }
 
 /* Send the query, and note the labels; each begins the rest of its gap. */
@@ -146,12 +144,12 @@ find_in_gaps(struct store *s, struct strays *l, struct err *e)
 			if (g.items[i].open)
 				put_gap(s, &g.items[i], i);
 		/* The empty label is in no gap. */
-		for (int i = 0; !g.has_empty && i < 2; i++) {
-			store_putf(s, " UNION ALL (SELECT '', %zu FROM "
+		for (int i = 0; !g.has_empty && i < 2; i++)
+			store_put(s, " UNION ALL (SELECT '', :gap FROM "
 			    "{outbox} {index} WHERE {published_at} IS NULL AND "
-			    "{partition_key} %s LIMIT 1)", g.n,
-			    i == 0 ? "IS NULL" : "= ''");
-		}
+			    "{partition_key} :is LIMIT 1)",
+			    SQL_NUMBER("gap", g.n),
+			    SQL_EITHER("is", i == 0, "IS NULL", "= ''"));
 		g.has_empty = true;
 		rc = take_labels(s, &g, l, e);
 	}
@@ -183,16 +181,17 @@ find_labels(struct store *s, bool reserved, struct strays *l, struct err *e)
 	 * have such labels, too, one for each.
 	 */
 	store_sql(s, "SELECT DISTINCT r.label FROM (SELECT {partition_key} AS "
-	    "label FROM {outbox} {index} WHERE {published_at} IS NULL AND ");
-	store_put(s, store_can_schedule(s) ?
-	    "(({partition_key} > '!' AND {partition_key} < '!@') OR "
-	    "({partition_key} >= '!A' AND {partition_key} < '!a'))" :
-	    PARKED_RANGE("{partition_key}"));
-	store_putf(s, " LIMIT %d) AS r LEFT JOIN {blocked} AS b "
+	    "label FROM {outbox} {index} WHERE {published_at} IS NULL "
+	    "AND :reserved LIMIT :max) AS r LEFT JOIN {blocked} AS b "
 	    "ON b.first_sequence = " PARKED_UNDER("r.label")
 	    " LEFT JOIN {partitions} AS p ON p.partition_key = r.label "
 	    "WHERE b.first_sequence IS NULL AND (p.partition_key IS NULL OR "
-	    PARKED_IS("r.label") ")", PARKED_MAX);
+	    PARKED_IS("r.label") ")",
+	    SQL_EITHER("reserved", store_can_schedule(s),
+	    "(({partition_key} > '!' AND {partition_key} < '!@') OR "
+	    "({partition_key} >= '!A' AND {partition_key} < '!a'))",
+	    PARKED_RANGE("{partition_key}")),
+	    SQL_NUMBER("max", PARKED_MAX));
 	return take_labels(s, &none, l, e);
 }
 
@@ -308,9 +307,8 @@ add_leases(struct store *s, const struct strays *l, const struct counts *c,
 
 		if (l->items[i].why != NULL)
 			continue;
-		buf_str(&s->sql, n == 0 ? "(" : ", (");
-		store_put_text(s, label);
-		buf_str(&s->sql, ")");
+		store_put_comma(s);
+		store_put(s, "(:label)", SQL_TEXT("label", label));
 		if (n++ == 0 || (counts_is_label(label) &&
 		    counts_class(c, label) == COUNTS_NONE))
 			strlcpy(a->label, label, sizeof(a->label));
@@ -351,35 +349,16 @@ store_adopt_strays(struct store *s, struct adopted *a, struct err *e)
  * the end of the text.  So no byte of it stands as it is.
  */
 static void
-put_any_label(struct store *s, const struct stray *x)
+put_named(struct store *s, const struct strays *l)
 {
-	if (printable_is(x->label, x->len))
-		buf_str(&s->sql, "_utf8mb4 ");	/* or no index is used */
-	printable_put_hex(&s->sql, x->label, x->len);
-}
+	for (size_t i = 0; i < l->n; i++) {
+		const struct stray *x = &l->items[i];
 
-/* Rows under these labels; of very many: under any that is not served. */
-static void
-put_where(struct store *s, const struct strays *l)
-{
-	store_put(s, " WHERE {o.published_at} IS NULL AND ");
-	if (l->n <= NAMED_MAX) {
-		store_put(s, "{o.partition_key} IN (");
-		for (size_t i = 0; i < l->n; i++) {
-			store_put_comma(s);
-			put_any_label(s, &l->items[i]);
-		}
-		buf_str(&s->sql, ")");
-		return;
+		store_put_comma(s);
+		if (printable_is(x->label, x->len))
+			store_put(s, "_utf8mb4 ");	/* or no index is used */
+		printable_put_hex(&s->sql, x->label, x->len);
 	}
-	store_put(s, "(NOT EXISTS (SELECT 1 FROM {partitions} AS p "
-	    "WHERE p.partition_key = COALESCE({o.partition_key}, ''))");
-	if (s->exists[T_BLOCKED])
-		store_put(s, " OR " PARKED_IS("{o.partition_key}") ") AND NOT "
-		    "EXISTS (SELECT 1 FROM {blocked} AS b WHERE "
-		    "b.first_sequence = " PARKED_UNDER("{o.partition_key}"));
-	store_put(s, store_can_schedule(s) ?
-	    ") AND {o.partition_key} NOT LIKE '!@%'" : ")");
 }
 
 int
@@ -405,10 +384,25 @@ store_strays(struct store *s, struct strays *l, char **sql, struct err *e)
 		return 0;
 	if (c.count == 0)
 		c.count = (unsigned)s->conf->outbox.partition_count;
+	/* Rows under these labels; of very many: under any not served. */
 	store_sql(s, "UPDATE {outbox} AS o LEFT JOIN {events} AS e "
-	    "ON {e.sequence} = {o.global_sequence} SET {o.partition_key} = ");
-	store_put_label(s, &c, "e", "{e.stream_id}");
-	put_where(s, l);
+	    "ON {e.sequence} = {o.global_sequence} "
+	    "SET {o.partition_key} = :label "
+	    "WHERE {o.published_at} IS NULL AND :strays",
+	    SQL_PUT("label", s, store_put_label(s, &c, "e",
+	    SQL("{e.stream_id}"))),
+	    SQL_EITHER("strays", l->n <= NAMED_MAX,
+	    "{o.partition_key} IN (:named)",
+	    "(NOT EXISTS (SELECT 1 FROM {partitions} AS p "
+	    "WHERE p.partition_key = COALESCE({o.partition_key}, '')):parked)"
+	    ":scheduled"),
+	    SQL_PUT("named", s, put_named(s, l)),
+	    SQL_IF("parked", s->exists[T_BLOCKED],
+	    " OR " PARKED_IS("{o.partition_key}") ") AND NOT "
+	    "EXISTS (SELECT 1 FROM {blocked} AS b WHERE "
+	    "b.first_sequence = " PARKED_UNDER("{o.partition_key}")),
+	    SQL_IF("scheduled", store_can_schedule(s),
+	    " AND {o.partition_key} NOT LIKE '!@%'"));
 	*sql = xstrdup(s->sql.data);
 	return 0;
 }

@@ -31,42 +31,37 @@
 /* Seconds to keep a row that no check will ever ask for. */
 #define UNCHECKED_S	(24 * 60 * 60)
 
+/* The row of a stream whose checker we are. */
+#define CHECKER	" WHERE name = :stream AND checker = {me}"
+
+/* The time is that of the first one. */
+#define ALARM	"alarm_at = COALESCE(alarm_at, {now}), alarm = :alarm"
+
 bool
 store_can_audit_stream(const struct store *s)
 {
 	return s->exists[T_STREAMS] && store_has_column(s, COL_ACK_SEQUENCE);
 }
 
-static int
-exec_named(struct store *s, const char *name, const char *and,
-    uint64_t *matched, struct err *e)
-{
-	buf_str(&s->sql, " WHERE name = ");
-	store_put_text(s, name);
-	store_put(s, and);
-	return store_exec(s, "stream", matched, e);
-}
-
 static struct db_rows *
 query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 {
-	store_sql(s, "SELECT s.created, FIND_IN_SET(");
-	store_put_text(s, id->server);
-	buf_str(&s->sql, ", s.servers) > 0, s.prefix <> '' AND s.prefix <> ");
-	store_put_text(s, id->prefix);
 	/* Rows delivered to another stream since are not in this one. */
-	store_put(s, " OR EXISTS (SELECT 1 FROM {streams} AS o "
-	    "WHERE o.name <> s.name AND o.checked_at > "
-	    "COALESCE(s.checked_at, s.known_since)), ");
-	buf_printf(&s->sql, "GREATEST(s.known_since, COALESCE(s.checked_at - "
-	    "INTERVAL %d SECOND, s.known_since)), s.known_since, ", DOUBT_S);
-	store_put(s, "s.tail_sequence, s.tail_at, s.first_sequence, ");
-	store_put(s, store_has_column(s, COL_SCRUB) ?
+	store_sql(s, "SELECT s.created, FIND_IN_SET(:server, s.servers) > 0, "
+	    "s.prefix <> '' AND s.prefix <> :prefix OR EXISTS (SELECT 1 "
+	    "FROM {streams} AS o WHERE o.name <> s.name "
+	    "AND o.checked_at > COALESCE(s.checked_at, s.known_since)), "
+	    "GREATEST(s.known_since, COALESCE(s.checked_at - "
+	    "INTERVAL :doubt SECOND, s.known_since)), s.known_since, "
+	    "s.tail_sequence, s.tail_at, s.first_sequence, :contents "
+	    "FROM {streams} AS s WHERE s.name = :stream",
+	    SQL_TEXT("server", id->server), SQL_TEXT("prefix", id->prefix),
+	    SQL_NUMBER("doubt", DOUBT_S),
+	    SQL_EITHER("contents", store_has_column(s, COL_SCRUB),
 	    "s.gaps, s.damage, s.leader, s.missing, '" STORE_LOST "' IN "
-	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, ''))" :
-	    "NULL, NULL, NULL, 0, FALSE");
-	store_put(s, " FROM {streams} AS s WHERE s.name = ");
-	store_put_text(s, id->name);
+	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, ''))",
+	    "NULL, NULL, NULL, 0, FALSE"),
+	    SQL_TEXT("stream", id->name));
 	return store_query(s, "stream", e);
 }
 
@@ -78,9 +73,8 @@ store_stream(struct store *s, const struct stream_identity *id,
 
 	if (rows != NULL && db_nrows(rows) == 0) {
 		db_rows_free(rows);
-		store_sql(s, "INSERT IGNORE INTO {streams} (name) VALUES (");
-		store_put_text(s, id->name);
-		buf_str(&s->sql, ")");
+		store_sql(s, "INSERT IGNORE INTO {streams} (name) "
+		    "VALUES (:stream)", SQL_TEXT("stream", id->name));
 		if (store_exec(s, "stream", NULL, e) < 0)
 			return -1;
 		rows = query_stream(s, id, e);
@@ -119,13 +113,15 @@ store_check_begin(struct store *s, const char *name, bool *taken,
 {
 	uint64_t	matched;
 
-	store_sql(s, "UPDATE {streams} SET checker = {me}, "
-	    "checker_since = {now}, checker_until = {now}");
-	store_put_interval(s, s->conf->worker.lease_ttl);
 	/* A checker without a row of its own is dead: no need to wait. */
-	if (exec_named(s, name, " AND (checker IS NULL OR checker = {me} OR "
+	store_sql(s, "UPDATE {streams} SET checker = {me}, "
+	    "checker_since = {now}, "
+	    "checker_until = {now} + INTERVAL :ttl MICROSECOND "
+	    "WHERE name = :stream AND (checker IS NULL OR checker = {me} OR "
 	    "checker_until <= NOW(6) OR checker NOT IN "
-	    "(SELECT id FROM {workers}))", &matched, e) < 0)
+	    "(SELECT id FROM {workers}))",
+	    SQL_MS("ttl", s->conf->worker.lease_ttl), SQL_TEXT("stream", name));
+	if (store_exec(s, "stream", &matched, e) < 0)
 		return -1;
 	*taken = matched > 0;
 	return 0;
@@ -134,17 +130,18 @@ store_check_begin(struct store *s, const char *name, bool *taken,
 int
 store_check_renew(struct store *s, const char *name, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET checker_until = {now}");
-	store_put_interval(s, s->conf->worker.lease_ttl);
-	return exec_named(s, name, " AND checker = {me}", NULL, e);
+	store_sql(s, "UPDATE {streams} "
+	    "SET checker_until = {now} + INTERVAL :ttl MICROSECOND" CHECKER,
+	    SQL_MS("ttl", s->conf->worker.lease_ttl), SQL_TEXT("stream", name));
+	return store_exec(s, "stream", NULL, e);
 }
 
 int
 store_check_drop(struct store *s, const char *name, struct err *e)
 {
 	store_sql(s, "UPDATE {streams} SET checker = NULL, "
-	    "checker_until = NULL");
-	return exec_named(s, name, " AND checker = {me}", NULL, e);
+	    "checker_until = NULL" CHECKER, SQL_TEXT("stream", name));
+	return store_exec(s, "stream", NULL, e);
 }
 
 /*
@@ -156,94 +153,75 @@ put_contents(struct store *s, const struct stream_identity *id)
 {
 	if (!store_has_column(s, COL_SCRUB))
 		return;
-	if (id->suspicion != NULL) {
-		store_put(s, ", suspected_at = IF(suspicion IS NULL, {now}, "
-		    "suspected_at), suspicion = ");
-		store_put(s, "IF(suspicion = '" STORE_LOST "', suspicion, ");
-		store_put_text(s, id->suspicion);
-		store_put(s, ")");
-	}
-	/* Before the gaps: values are assigned from left to right. */
-	buf_printf(&s->sql, ", gaps_since = IF(gaps <=> %llu, gaps_since, ",
-	    (unsigned long long)id->gaps);
-	store_put(s, "{now})");
-	buf_printf(&s->sql, ", gaps = %llu, damage = %llu, leader = ",
-	    (unsigned long long)id->gaps, (unsigned long long)id->damage);
-	store_put_text(s, id->leader);
-}
-
-/* The time is that of the first one. */
-static void
-put_alarm(struct store *s, const char *alarm)
-{
-	store_put(s, "alarm_at = COALESCE(alarm_at, {now}), alarm = ");
-	store_put_text(s, alarm);
+	/* Values are assigned from left to right: gaps_since before gaps. */
+	store_put(s, ":suspected, "
+	    "gaps_since = IF(gaps <=> :gaps, gaps_since, {now}), "
+	    "gaps = :gaps, damage = :damage, leader = :leader",
+	    SQL_IF("suspected", id->suspicion != NULL,
+	    ", suspected_at = IF(suspicion IS NULL, {now}, suspected_at), "
+	    "suspicion = IF(suspicion = '" STORE_LOST "', suspicion, "
+	    ":suspicion)"),
+	    SQL_TEXT("suspicion", id->suspicion),
+	    SQL_NUMBER("gaps", id->gaps), SQL_NUMBER("damage", id->damage),
+	    SQL_TEXT("leader", id->leader));
 }
 
 int
 store_check_end(struct store *s, const struct stream_identity *id, bool anew,
     const struct store_loss *loss, struct err *e)
 {
-	unsigned long long	n = loss->messages, first = loss->first;
-
 	/* Each server of a cluster is listed once. */
 	store_sql(s, "UPDATE {streams} SET servers = "
-	    "IF(FIND_IN_SET(");
-	store_put_text(s, id->server);
-	buf_str(&s->sql, ", servers), servers, TRIM(TRAILING ',' FROM "
-	    "CONCAT(");
-	store_put_text(s, id->server);
-	buf_str(&s->sql, ", ',', SUBSTRING_INDEX(servers, ',', 7)))), "
-	    "created = ");
-	store_put_text(s, id->created);
-	buf_str(&s->sql, ", prefix = ");
-	store_put_text(s, id->prefix);
-	buf_str(&s->sql, anew ? ", known_since = checker_since" : "");
-	if (loss->alarm != NULL) {
-		buf_str(&s->sql, ", ");
-		put_alarm(s, loss->alarm);
-	}
-	if (n > 0) {
-		/* The time is that of the first loss: before the number. */
-		store_put(s, ", lost_at = IF(lost > 0, lost_at, {now})");
-		buf_printf(&s->sql, ", lost_first = LEAST(COALESCE(lost_first, "
-		    "%llu), %llu), lost_last = GREATEST(COALESCE(lost_last, 0),"
-		    " %llu), lost = lost + %llu", first, first,
-		    (unsigned long long)loss->last, n);
-	}
-	put_contents(s, id);
-	/* In another stream the sequences begin anew. */
-	if (anew && n == 0 && store_has_column(s, COL_SCRUB))
-		buf_str(&s->sql, ", missing = 0, missing_at = NULL, "
-		    "holes = NULL, accepted = NULL, suspicion = NULL, "
-		    "scrub_began = NULL");
-	buf_str(&s->sql, ", checked_at = checker_since, checker = NULL, "
-	    "checker_until = NULL");
-	return exec_named(s, id->name, " AND checker = {me}", NULL, e);
+	    "IF(FIND_IN_SET(:server, servers), servers, TRIM(TRAILING ',' "
+	    "FROM CONCAT(:server, ',', SUBSTRING_INDEX(servers, ',', 7)))), "
+	    "created = :created, prefix = :prefix:since:alarmed:lost:contents"
+	    ":other, checked_at = checker_since, checker = NULL, "
+	    "checker_until = NULL" CHECKER,
+	    SQL_TEXT("server", id->server), SQL_TEXT("created", id->created),
+	    SQL_TEXT("prefix", id->prefix),
+	    SQL_IF("since", anew, ", known_since = checker_since"),
+	    SQL_IF("alarmed", loss->alarm != NULL, ", " ALARM),
+	    SQL_TEXT("alarm", loss->alarm),
+	    /* The time is that of the first loss: before the number. */
+	    SQL_IF("lost", loss->messages > 0,
+	    ", lost_at = IF(lost > 0, lost_at, {now}), "
+	    "lost_first = LEAST(COALESCE(lost_first, :first), :first), "
+	    "lost_last = GREATEST(COALESCE(lost_last, 0), :last), "
+	    "lost = lost + :messages"),
+	    SQL_NUMBER("first", loss->first), SQL_NUMBER("last", loss->last),
+	    SQL_NUMBER("messages", loss->messages),
+	    SQL_PUT("contents", s, put_contents(s, id)),
+	    /* In another stream the sequences begin anew. */
+	    SQL_IF("other", anew && loss->messages == 0 &&
+	    store_has_column(s, COL_SCRUB),
+	    ", missing = 0, missing_at = NULL, holes = NULL, accepted = NULL, "
+	    "suspicion = NULL, scrub_began = NULL"),
+	    SQL_TEXT("stream", id->name));
+	return store_exec(s, "stream", NULL, e);
 }
 
 int
 store_stream_alarm(struct store *s, const char *name, const char *alarm,
     struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET ");
-	put_alarm(s, alarm);
-	return exec_named(s, name, "", NULL, e);
+	store_sql(s, "UPDATE {streams} SET " ALARM " WHERE name = :stream",
+	    SQL_TEXT("alarm", alarm), SQL_TEXT("stream", name));
+	return store_exec(s, "stream", NULL, e);
 }
 
 int
 store_check_short(struct store *s, const struct stream_identity *id,
     uint64_t first, uint64_t last, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET checked_at = {now}, ");
-	buf_printf(&s->sql, "first_sequence = %llu", (unsigned long long)first);
-	if (last != 0) {
-		buf_printf(&s->sql, ", tail_sequence = %llu",
-		    (unsigned long long)last);
-		store_put(s, ", tail_at = {now}");
-	}
-	put_contents(s, id);
-	return exec_named(s, id->name, "", NULL, e);
+	store_sql(s, "UPDATE {streams} SET checked_at = {now}, "
+	    "first_sequence = :first:tail:contents WHERE name = :stream",
+	    SQL_NUMBER("first", first),
+	    SQL_IF("tail", last != 0,
+	    ", tail_sequence = :last, tail_at = {now}"),
+	    SQL_NUMBER("last", last),
+	    SQL_PUT("contents", s, put_contents(s, id)),
+	    SQL_TEXT("stream", id->name));
+	return store_exec(s, "stream", NULL, e);
 }
 
 /* The same as query_stream() gives a check to begin with. */
@@ -252,16 +230,15 @@ store_needed_since(struct store *s, char since[STORE_TIME], struct err *e)
 {
 	const char	*stream = s->conf->nats.stream;
 
-	store_sql(s, "SELECT COALESCE(");
-	if (s->conf->nats.recover != RECOVER_OFF && stream[0] != '\0' &&
-	    store_can_audit_stream(s)) {
-		buf_printf(&s->sql, "(SELECT GREATEST(known_since, COALESCE("
-		    "checked_at - INTERVAL %d SECOND, known_since))", DOUBT_S);
-		store_put(s, " FROM {streams} WHERE name = ");
-		store_put_text(s, stream);
-		buf_str(&s->sql, "), ");
-	}
-	buf_printf(&s->sql, "NOW(6) - INTERVAL %d SECOND)", UNCHECKED_S);
+	store_sql(s, "SELECT COALESCE(:known"
+	    "NOW(6) - INTERVAL :unchecked SECOND)",
+	    SQL_IF("known", s->conf->nats.recover != RECOVER_OFF &&
+	    stream[0] != '\0' && store_can_audit_stream(s),
+	    "(SELECT GREATEST(known_since, COALESCE("
+	    "checked_at - INTERVAL :doubt SECOND, known_since)) "
+	    "FROM {streams} WHERE name = :stream), "),
+	    SQL_NUMBER("doubt", DOUBT_S), SQL_TEXT("stream", stream),
+	    SQL_NUMBER("unchecked", UNCHECKED_S));
 	return store_query_text(s, "stream", since, STORE_TIME, e);
 }
 
@@ -276,23 +253,22 @@ store_now(struct store *s, char now[STORE_TIME], struct err *e)
 void
 store_put_delivered(struct store *s, const char *from, const char *until)
 {
-	store_put(s, s->index_by_time ? " FROM {outbox} {index}" :
-	    " FROM {outbox}");
-	store_put(s, " WHERE {published_at} > ");
-	store_put_text(s, from);
-	if (until != NULL) {
-		store_put(s, " AND {published_at} <= ");
-		store_put_text(s, until);
-	}
+	store_put(s, " FROM {outbox}:index "
+	    "WHERE {published_at} > :from:upto",
+	    SQL_IF("index", s->index_by_time, " {index}"),
+	    SQL_TEXT("from", from),
+	    SQL_IF("upto", until != NULL, " AND {published_at} <= :until"),
+	    SQL_TEXT("until", until));
 }
 
 int
 store_delivered_end(struct store *s, const struct store_period *p, size_t max,
     char end[STORE_TIME], struct err *e)
 {
-	store_sql(s, "SELECT {published_at}");
-	store_put_delivered(s, p->from, p->until);
-	store_putf(s, " ORDER BY {published_at} LIMIT %zu, 1", max - 1);
+	store_sql(s, "SELECT {published_at}:delivered "
+	    "ORDER BY {published_at} LIMIT :max, 1", SQL_PUT("delivered", s,
+	    store_put_delivered(s, p->from, p->until)),
+	    SQL_NUMBER("max", max - 1));
 	if (store_query_text(s, "delivered", end, STORE_TIME, e) < 0)
 		return -1;
 	if (end[0] == '\0')
@@ -307,13 +283,13 @@ store_delivered_end(struct store *s, const struct store_period *p, size_t max,
 static void
 put_acked(struct store *s)
 {
-	store_put(s, "{global_sequence}, {ack_sequence}, ");
-	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{replay_no}, " :
-	    "0, ");
-	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
+	store_put(s, "{global_sequence}, {ack_sequence}, :replay_no, :hash",
+	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
+	    "{replay_no}", "0"),
+	    SQL_EITHER("hash", store_has_column(s, COL_MESSAGE_HASH),
 	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
 	    "WHERE {e.sequence} = {outbox.global_sequence}), {message_hash}, "
-	    "NULL) AS {message_hash}" : "NULL");
+	    "NULL) AS {message_hash}", "NULL"));
 }
 
 static int
@@ -342,15 +318,12 @@ store_acked(struct store *s, struct store_period *p, uint64_t unknown_below,
 
 	if (store_delivered_end(s, p, max, end, e) < 0)
 		return -1;
-	store_sql(s, "SELECT ");
-	put_acked(s);
-	store_put_delivered(s, p->from, end);
-	store_put(s, " AND ({ack_sequence} > 0");
-	if (unknown_below > 0)
-		store_putf(s, " OR {global_sequence} < %llu",
-		    (unsigned long long)unknown_below);
-	buf_str(&s->sql, ")");
-	store_put(s, " ORDER BY {global_sequence}");
+	store_sql(s, "SELECT :acked:delivered AND ({ack_sequence} > 0:unknown) "
+	    "ORDER BY {global_sequence}", SQL_PUT("acked", s, put_acked(s)),
+	    SQL_PUT("delivered", s, store_put_delivered(s, p->from, end)),
+	    SQL_IF("unknown", unknown_below > 0,
+	    " OR {global_sequence} < :below"),
+	    SQL_NUMBER("below", unknown_below));
 	if (read_acked(s, l, e) < 0)
 		return -1;
 	strlcpy(p->from, end, STORE_TIME);
@@ -361,10 +334,9 @@ int
 store_is_acked(struct store *s, const struct acked *a, bool *is,
     struct err *e)
 {
-	store_sql(s, "SELECT 1 FROM {outbox} WHERE {published_at} IS NOT NULL");
-	store_putf(s, " AND {global_sequence} = %llu "
-	    "AND {ack_sequence} = %llu", (unsigned long long)a->id.sequence,
-	    (unsigned long long)a->ack);
+	store_sql(s, "SELECT 1 FROM {outbox} WHERE {published_at} IS NOT NULL "
+	    "AND {global_sequence} = :row AND {ack_sequence} = :ack",
+	    SQL_NUMBER("row", a->id.sequence), SQL_NUMBER("ack", a->ack));
 	return store_query_any(s, "delivered", is, e);
 }
 
@@ -379,12 +351,13 @@ read_some_acked(struct store *s, const struct store_period *p, bool latest,
 	size_t	known = 0;
 
 	store_sql(s, "SELECT {global_sequence}, {ack_sequence}, {replay_no}, "
-	    "{message_hash} FROM (SELECT {published_at}, ");
-	put_acked(s);
-	store_put_delivered(s, p->from, p->until);
-	store_putf(s, " ORDER BY {published_at} %s LIMIT %zu) AS t "
+	    "{message_hash} FROM (SELECT {published_at}, :acked:delivered "
+	    "ORDER BY {published_at} :direction LIMIT :n) AS t "
 	    "ORDER BY {published_at}, {ack_sequence} DESC",
-	    latest ? "DESC" : "ASC", n);
+	    SQL_PUT("acked", s, put_acked(s)), SQL_PUT("delivered", s,
+	    store_put_delivered(s, p->from, p->until)),
+	    SQL_EITHER("direction", latest, "DESC", "ASC"),
+	    SQL_NUMBER("n", n));
 	if (read_acked(s, l, e) < 0)
 		return -1;
 	*all = l->n < n;
@@ -424,27 +397,19 @@ store_some_acked(struct store *s, const char *since, bool latest, size_t max,
 }
 
 void
-store_put_sequences(struct store *s, const struct acked *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		store_put_item(s, rows[i].id.sequence);
-}
-
-void
 store_put_by_row(struct store *s, const struct acked *rows, size_t n,
     bool hashes)
 {
-	store_put(s, "ELT(INTERVAL({global_sequence}");
-	store_put_sequences(s, rows, n);
-	buf_str(&s->sql, ")");
+	store_put(s, "ELT(INTERVAL({global_sequence}:rows)",
+	    SQL_LIST_OF("rows", rows, n, id.sequence));
 	for (size_t i = 0; i < n; i++)
 		if (hashes)
 			store_put_item(s, rows[i].id.hash);
 		else if (rows[i].ack != 0)
 			store_put_item(s, rows[i].ack);
 		else
-			buf_str(&s->sql, ",NULL");
-	buf_str(&s->sql, ")");
+			store_put(s, ",NULL");
+	store_put(s, ")");
 }
 
 /*
@@ -459,12 +424,12 @@ relabel_delivered(struct store *s, const struct acked *rows, size_t n,
 		return 0;
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence} SET {o.partition_key} = ");
-	store_put_relabel(s, c, "{o.partition_key}", "e", "{e.stream_id}");
-	store_put(s, " WHERE {o.published_at} IS NULL "
-	    "AND {o.global_sequence} IN (");
-	store_put_sequences(s, rows, n);
-	buf_str(&s->sql, ")");
+	    "ON {e.sequence} = {o.global_sequence} "
+	    "SET {o.partition_key} = :label WHERE {o.published_at} IS NULL "
+	    "AND {o.global_sequence} IN (:rows)",
+	    SQL_PUT("label", s, store_put_relabel(s, c,
+	    SQL("{o.partition_key}"), "e", SQL("{e.stream_id}"))),
+	    SQL_LIST_OF("rows", rows, n, id.sequence));
 	return store_exec(s, "send again", NULL, e);
 }
 
@@ -472,26 +437,23 @@ static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
-	store_sql(s, "UPDATE {outbox} {primary} SET ");
-	/* Before published_at: values are assigned from left to right. */
-	if (known_ids != NULL && store_has_column(s, COL_REPLAY_NO)) {
-		store_put(s, "{replay_no} = {replay_no} + ({published_at} > ");
-		store_put_text(s, known_ids);
-		buf_str(&s->sql, "), ");
-	}
-	store_put(s, "{published_at} = NULL, {ack_sequence} = NULL, "
-	    "{claim_token} = NULL, {available_at} = ");
-	store_put_at_once(s);
-	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ?
-	    ", {in_doubt_since} = NULL" : "");
-	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
-	    ", {message_hash} = NULL" : "");
-	store_put(s, " WHERE {published_at} IS NOT NULL "
-	    "AND {global_sequence} IN (");
-	store_put_sequences(s, rows, n);
-	store_put(s, ") AND {ack_sequence} <=> CAST(");
-	store_put_by_row(s, rows, n, false);
-	buf_str(&s->sql, " AS UNSIGNED)");
+	/* Values are assigned from left to right: published_at comes late. */
+	store_sql(s, "UPDATE {outbox} {primary} SET :new_id"
+	    "{published_at} = NULL, {ack_sequence} = NULL, "
+	    "{claim_token} = NULL, {available_at} = :at_once:doubt:hash "
+	    "WHERE {published_at} IS NOT NULL AND {global_sequence} IN (:rows) "
+	    "AND {ack_sequence} <=> CAST(:acks AS UNSIGNED)",
+	    SQL_IF("new_id", known_ids != NULL &&
+	    store_has_column(s, COL_REPLAY_NO),
+	    "{replay_no} = {replay_no} + ({published_at} > :known_ids), "),
+	    SQL_TEXT("known_ids", known_ids),
+	    SQL_PUT("at_once", s, store_put_at_once(s)),
+	    SQL_IF("doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
+	    ", {in_doubt_since} = NULL"),
+	    SQL_IF("hash", store_has_column(s, COL_MESSAGE_HASH),
+	    ", {message_hash} = NULL"),
+	    SQL_LIST_OF("rows", rows, n, id.sequence),
+	    SQL_PUT("acks", s, store_put_by_row(s, rows, n, false)));
 	return store_exec(s, "send again", reset, e);
 }
 
@@ -509,9 +471,8 @@ reset_together(struct store *s, const struct acked *rows, size_t n,
 	    relabel_delivered(s, rows, n, &c, e) == 0) {
 		/* Old rows are due: their owners scan from the first row. */
 		store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
-		    "FROM {outbox} {primary} WHERE {global_sequence} IN (");
-		store_put_sequences(s, rows, n);
-		buf_str(&s->sql, ")");
+		    "FROM {outbox} {primary} WHERE {global_sequence} IN (:rows)",
+		    SQL_LIST_OF("rows", rows, n, id.sequence));
 		rc = store_bump_selected(s, "send again", e);
 	}
 	return store_end(s, rc, e);
@@ -544,16 +505,6 @@ store_can_resolve_in_doubt(const struct store *s)
 	    store_has_column(s, COL_IN_DOUBT_SINCE);
 }
 
-static void
-put_batch(struct store *s, const struct batch *b, const uint64_t *sequences,
-    size_t n)
-{
-	store_put(s, " WHERE {global_sequence} IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ") AND {claim_token} = ");
-	store_put_text(s, b->token);
-}
-
 int
 store_acked_before(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct acked_list *l, struct err *e)
@@ -563,8 +514,8 @@ store_acked_before(struct store *s, const struct batch *b,
 
 	/* A second earlier, because times may be cut to whole seconds. */
 	store_sql(s, "SELECT COALESCE(MIN({in_doubt_since}) - INTERVAL 1 "
-	    "SECOND, '" STORE_EVER "') FROM {outbox} {primary}");
-	put_batch(s, b, sequences, n);
+	    "SECOND, '" STORE_EVER "') FROM {outbox} {primary}" STORE_HELD,
+	    SQL_LIST("held", sequences, n), SQL_TEXT("token", b->token));
 	return store_query_text(s, "in doubt", from, STORE_TIME, e) < 0 ? -1 :
 	    find_some_acked(s, &p, true, BEFORE, l, e);
 }
@@ -574,8 +525,8 @@ store_in_doubt_ever(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {in_doubt_since} = '" STORE_EVER "'");
-	put_batch(s, b, sequences, n);
+	    "SET {in_doubt_since} = '" STORE_EVER "'" STORE_HELD,
+	    SQL_LIST("held", sequences, n), SQL_TEXT("token", b->token));
 	return store_exec(s, "in doubt", NULL, e);
 }
 
@@ -583,12 +534,12 @@ store_in_doubt_ever(struct store *s, const struct batch *b,
 void
 store_put_doubt_ended(struct store *s)
 {
-	store_put(s, store_has_in_doubt_marks(s) ? "IF(EXISTS (SELECT 1 FROM "
-	    "{partitions} AS p WHERE p.partition_key = "
-	    "COALESCE({outbox.partition_key}, '') AND "
-	    "p.in_doubt_epoch <> p.lease_epoch AND "
-	    "p.in_doubt_upto >= {outbox.global_sequence}), {now}, NULL)" :
-	    "NULL");
+	store_put(s, ":ended", SQL_EITHER("ended", store_has_in_doubt_marks(s),
+	    "IF(EXISTS (SELECT 1 FROM {partitions} AS p "
+	    "WHERE p.partition_key = COALESCE({outbox.partition_key}, '') "
+	    "AND p.in_doubt_epoch <> p.lease_epoch "
+	    "AND p.in_doubt_upto >= {outbox.global_sequence}), {now}, NULL)",
+	    "NULL"));
 }
 
 int
@@ -596,8 +547,8 @@ store_not_in_doubt(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {in_doubt_since} = ");
-	store_put_doubt_ended(s);
-	put_batch(s, b, sequences, n);
+	    "SET {in_doubt_since} = :doubt_ended" STORE_HELD,
+	    SQL_PUT("doubt_ended", s, store_put_doubt_ended(s)),
+	    SQL_LIST("held", sequences, n), SQL_TEXT("token", b->token));
 	return store_exec(s, "in doubt", NULL, e);
 }

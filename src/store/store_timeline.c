@@ -45,15 +45,15 @@ query_text(struct store *s, unsigned column, char *text, size_t size,
 int
 store_server(struct store *s, struct db_server *server, struct err *e)
 {
-	static const char *const	ways[] = { "SELECT @@server_uuid",
-	    "SELECT CONCAT(@@server_id, '-', @@gtid_domain_id)",
-	    "SELECT @@server_uuid", "SELECT CONCAT(@@hostname, ':', @@port)" };
-	size_t				i = db_is_mariadb(s->db) ? 1 : 0;
-	char				uptime[32];
-	int				rc;
+	static const struct sql	ways[] = { { "@@server_uuid" },
+	    { "CONCAT(@@server_id, '-', @@gtid_domain_id)" },
+	    { "@@server_uuid" }, { "CONCAT(@@hostname, ':', @@port)" } };
+	size_t			i = db_is_mariadb(s->db) ? 1 : 0;
+	char			uptime[32];
+	int			rc;
 
 	do {
-		store_sql(s, ways[i]);
+		store_sql(s, "SELECT :identity", SQL_PART("identity", ways[i]));
 		rc = query_text(s, 0, server->identity, STORE_SERVER, e);
 	} while (rc < 0 && store_learnt_wrong(s) && ++i < 4);
 	if (rc < 0)
@@ -61,9 +61,8 @@ store_server(struct store *s, struct db_server *server, struct err *e)
 	store_sql(s, "SHOW GLOBAL STATUS LIKE 'Uptime'");
 	if (query_text(s, 1, uptime, sizeof(uptime), e) < 0)
 		return -1;
-	store_sql(s, "SELECT NOW(6)");
-	buf_printf(&s->sql, " - INTERVAL %llu SECOND",
-	    strtoull(uptime, NULL, 10));
+	store_sql(s, "SELECT NOW(6) - INTERVAL :uptime SECOND",
+	    SQL_NUMBER("uptime", strtoull(uptime, NULL, 10)));
 	return query_text(s, 0, server->started, sizeof(server->started), e);
 }
 
@@ -71,13 +70,12 @@ int
 store_server_is_known(struct store *s, const char *stream,
     const struct db_server *server, bool *known, struct err *e)
 {
-	store_sql(s, "SELECT 1 FROM {streams} WHERE name = ");
-	store_put_text(s, stream);
-	buf_str(&s->sql, " AND database_server = ");
-	store_put_text(s, server->identity);
-	buf_str(&s->sql, " AND ABS(TIMESTAMPDIFF(SECOND, database_started, ");
-	store_put_text(s, server->started);
-	buf_printf(&s->sql, ")) <= %d", START_ERROR_S);
+	store_sql(s, "SELECT 1 FROM {streams} WHERE name = :stream "
+	    "AND database_server = :identity AND ABS(TIMESTAMPDIFF(SECOND, "
+	    "database_started, :started)) <= :error",
+	    SQL_TEXT("stream", stream), SQL_TEXT("identity", server->identity),
+	    SQL_TEXT("started", server->started),
+	    SQL_NUMBER("error", START_ERROR_S));
 	return store_query_any(s, "server", known, e);
 }
 
@@ -85,28 +83,22 @@ int
 store_tail_save(struct store *s, const char *stream,
     const struct db_server *server, const struct tail *t, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET tail_sequence = ");
-	buf_u64(&s->sql, t->last);
-	if (server != NULL) {
-		buf_str(&s->sql, ", database_server = ");
-		store_put_text(s, server->identity);
-		buf_str(&s->sql, ", database_started = ");
-		store_put_text(s, server->started);
-		store_put(s, ", tail_at = {now}");
-	}
-	if (t->phantoms > 0) {
-		buf_printf(&s->sql, ", phantoms = phantoms + %llu, "
-		    "phantom_first = LEAST(COALESCE(phantom_first, %llu), "
-		    "%llu), phantom_last = GREATEST(COALESCE(phantom_last, 0), "
-		    "%llu)", (unsigned long long)t->phantoms,
-		    (unsigned long long)t->phantom_first,
-		    (unsigned long long)t->phantom_first,
-		    (unsigned long long)t->phantom_last);
-		store_put(s, ", phantom_at = {now}");
-	}
-	buf_str(&s->sql, " WHERE name = ");
-	store_put_text(s, stream);
-	store_put(s, " AND checker = {me}");
+	store_sql(s, "UPDATE {streams} SET tail_sequence = :last:server"
+	    ":phantoms WHERE name = :stream AND checker = {me}",
+	    SQL_NUMBER("last", t->last),
+	    SQL_IF("server", server != NULL,
+	    ", database_server = :identity, database_started = :started, "
+	    "tail_at = {now}"),
+	    SQL_TEXT("identity", server == NULL ? NULL : server->identity),
+	    SQL_TEXT("started", server == NULL ? NULL : server->started),
+	    SQL_IF("phantoms", t->phantoms > 0,
+	    ", phantoms = phantoms + :found, phantom_first = "
+	    "LEAST(COALESCE(phantom_first, :first), :first), phantom_last = "
+	    "GREATEST(COALESCE(phantom_last, 0), :newest), "
+	    "phantom_at = {now}"),
+	    SQL_NUMBER("found", t->phantoms),
+	    SQL_NUMBER("first", t->phantom_first),
+	    SQL_NUMBER("newest", t->phantom_last), SQL_TEXT("stream", stream));
 	return store_exec(s, "stream", NULL, e);
 }
 
@@ -155,16 +147,14 @@ read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT {global_sequence}, {published_at} IS NULL, ");
-	store_put(s, store_has_column(s, COL_MESSAGE_HASH) ?
-	    "{message_hash}, " : "NULL, ");
-	store_put(s, store_has_column(s, COL_REPLAY_NO) ? "{replay_no}" :
-	    "0");
-	store_put(s, " FROM {outbox} {primary} "
-	    "WHERE {global_sequence} IN (");
-	for (size_t i = 0; i < k->n; i++)
-		store_put_item(s, k->items[i].sequence);
-	buf_str(&s->sql, ")");
+	store_sql(s, "SELECT {global_sequence}, {published_at} IS NULL, "
+	    ":hash, :replay_no FROM {outbox} {primary} "
+	    "WHERE {global_sequence} IN (:rows)",
+	    SQL_EITHER("hash", store_has_column(s, COL_MESSAGE_HASH),
+	    "{message_hash}", "NULL"),
+	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
+	    "{replay_no}", "0"),
+	    SQL_LIST_OF("rows", k->items, k->n, sequence));
 	if ((rows = store_query(s, "compare rows", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
@@ -197,11 +187,9 @@ read_events(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct known	*x;
 
 	store_sql(s, "SELECT {sequence}, {stream_id}, {stream_sequence}, "
-	    "{event_type}, "
-	    "{occurred_at}, {event_data} FROM {events} {events_primary} "
-	    "WHERE {sequence} IN (");
-	store_put_list(s, list, n);
-	buf_str(&s->sql, ")");
+	    "{event_type}, {occurred_at}, {event_data} "
+	    "FROM {events} {events_primary} WHERE {sequence} IN (:events)",
+	    SQL_LIST("events", list, n));
 	if ((rows = store_query(s, "compare events", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
@@ -245,11 +233,9 @@ read_all_events(struct store *s, struct knowledge *k, const uint64_t *list,
 	size_t		 nsome = 0;
 	int		 rc = 0;
 
-	store_sql(s, "SELECT {sequence}, OCTET_LENGTH({event_data}) FROM "
-	    "{events} "
-	    "{events_primary} WHERE {sequence} IN (");
-	store_put_list(s, list, n);
-	buf_str(&s->sql, ")");
+	store_sql(s, "SELECT {sequence}, OCTET_LENGTH({event_data}) "
+	    "FROM {events} {events_primary} WHERE {sequence} IN (:events)",
+	    SQL_LIST("events", list, n));
 	if ((rows = store_query(s, "compare events", e)) == NULL)
 		rc = -1;
 	while (rc == 0 && db_next(rows)) {
@@ -275,13 +261,11 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events}");
-	if (s->exists[T_DEAD]) {
-		store_put(s, " UNION ALL SELECT NULL, global_sequence "
-		    "FROM {dead} WHERE global_sequence IN (");
-		store_put_list(s, list, n);
-		buf_str(&s->sql, ")");
-	}
+	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events}:dead",
+	    SQL_IF("dead", s->exists[T_DEAD],
+	    " UNION ALL SELECT NULL, global_sequence "
+	    "FROM {dead} WHERE global_sequence IN (:events)"),
+	    SQL_LIST("events", list, n));
 	if ((rows = store_query(s, "compare dead", e)) == NULL)
 		return -1;
 	while (db_next(rows))
@@ -360,17 +344,16 @@ static int
 mark_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
+	bool	hashes = store_has_column(s, COL_MESSAGE_HASH);
+
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {published_at} = {now}, {ack_sequence} = ");
-	store_put_by_row(s, a, n, false);
-	if (store_has_column(s, COL_MESSAGE_HASH)) {
-		store_put(s, ", {message_hash} = ");
-		store_put_by_row(s, a, n, true);
-	}
-	store_put(s, " WHERE {published_at} IS NULL AND {claim_token} IS NULL "
-	    "AND {global_sequence} IN (");
-	store_put_sequences(s, a, n);
-	buf_str(&s->sql, ")");
+	    "SET {published_at} = {now}, {ack_sequence} = :acks:hashes "
+	    "WHERE {published_at} IS NULL AND {claim_token} IS NULL "
+	    "AND {global_sequence} IN (:rows)",
+	    SQL_PUT("acks", s, store_put_by_row(s, a, n, false)),
+	    SQL_IF("hashes", hashes, ", {message_hash} = :values"),
+	    SQL_PUT_IF("values", hashes, s, store_put_by_row(s, a, n, true)),
+	    SQL_LIST_OF("rows", a, n, id.sequence));
 	return store_exec(s, "rows found", n_found, e);
 }
 

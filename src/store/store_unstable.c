@@ -163,16 +163,11 @@ query_columns(struct store *s, bool all, struct err *e)
 	    "LEFT JOIN information_schema.views AS v "
 	    "ON v.table_schema = c.table_schema "
 	    "AND v.table_name = c.table_name "
-	    "WHERE c.table_schema = DATABASE() AND ");
-	if (all)
-		store_put(s, "LOWER(c.extra) LIKE '%on update%'");
-	else {
-		store_put(s, "c.table_name IN (");
-		store_put_text(s, s->tables[T_OUTBOX]);
-		store_put(s, ", ");
-		store_put_text(s, s->tables[T_EVENTS]);
-		store_put(s, ")");
-	}
+	    "WHERE c.table_schema = DATABASE() AND :which",
+	    SQL_EITHER("which", all, "LOWER(c.extra) LIKE '%on update%'",
+	    "c.table_name IN (:outbox, :events)"),
+	    SQL_TEXT("outbox", s->tables[T_OUTBOX]),
+	    SQL_TEXT("events", s->tables[T_EVENTS]));
 	return store_query(s, "schema", e);
 }
 

@@ -7,6 +7,7 @@
 
 #include "store/store_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -35,15 +36,14 @@ store_keep_whole(struct store *s, const uint64_t *sequences, size_t n,
     struct err *e)
 {
 	store_sql(s, "UPDATE {dead} AS d STRAIGHT_JOIN {outbox} AS o {primary} "
-	    "ON {o.global_sequence} = d.global_sequence SET ");
-	store_put(s, "d.message_id = " STORE_BYTES("{o.message_id}")
+	    "ON {o.global_sequence} = d.global_sequence "
+	    "SET d.message_id = " STORE_BYTES("{o.message_id}")
 	    ", d.headers = " STORE_BYTES("{o.metadata}")
 	    ", d.payload = " STORE_BYTES("{o.event_data}")
 	    ", d.content_type = " STORE_BYTES("{o.content_type}")
 	    ", d.scheduled_at = {o.scheduled_at} "
-	    "WHERE d.global_sequence IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ")");
+	    "WHERE d.global_sequence IN (:rows)",
+	    SQL_LIST("rows", sequences, n));
 	return store_exec(s, "keep", NULL, e);
 }
 
@@ -61,47 +61,43 @@ is_part(const struct store *s, size_t i)
 	return true;
 }
 
+/* Such a word, and its value in a letter; a comma stands before each. */
+static void
+put_parts(struct store *s, struct sql item)
+{
+	char	word[64];
+
+	for (size_t i = 0; i < NPARTS; i++) {
+		if (!is_part(s, i))
+			continue;
+		snprintf(word, sizeof(word), "{%s}", parts[i].word);
+		store_put(s, ", :item", SQL_PART("item", item),
+		    SQL_PUT("word", s, store_put_sql(s, word)),
+		    SQL_EITHER("value", parts[i].text || (s->payload_is_text &&
+		    strcmp(parts[i].letter, "payload") == 0),
+		    "CONVERT(d.:letter USING utf8mb4)", "d.:letter"),
+		    SQL_RAW("letter", parts[i].letter));
+	}
+}
+
 void
 store_put_whole_columns(struct store *s)
 {
-	for (size_t i = 0; i < NPARTS; i++)
-		if (is_part(s, i))
-			store_putf(s, ", {%s}", parts[i].word);
-}
-
-static void
-put_value(struct store *s, size_t i)
-{
-	bool	payload = strcmp(parts[i].letter, "payload") == 0;
-
-	store_putf(s, parts[i].text || (payload && s->payload_is_text) ?
-	    "CONVERT(d.%s USING utf8mb4)" : "d.%s", parts[i].letter);
+	put_parts(s, SQL(":word"));
 }
 
 void
 store_put_whole_values(struct store *s)
 {
-	for (size_t i = 0; i < NPARTS; i++) {
-		if (!is_part(s, i))
-			continue;
-		store_put(s, ", ");
-		put_value(s, i);
-	}
+	put_parts(s, SQL(":value"));
 }
 
 void
-store_put_whole_join(struct store *s, const char *on)
+store_put_whole(struct store *s)
 {
-	store_put(s, " LEFT JOIN (SELECT global_sequence AS {sequence}");
-	for (size_t i = 0; i < NPARTS; i++) {
-		if (!is_part(s, i))
-			continue;
-		store_put(s, ", ");
-		put_value(s, i);
-		store_putf(s, " AS {%s}", parts[i].word);
-	}
-	if (store_has_word(s, "occurred_at"))
-		store_put(s, ", d.created_at AS {occurred_at}");
-	store_put(s, " FROM {dead} AS d) AS e ON ");
-	store_put(s, on);
+	store_put(s, "(SELECT global_sequence AS {sequence}:parts:occurred_at "
+	    "FROM {dead} AS d) AS e",
+	    SQL_PUT("parts", s, put_parts(s, SQL(":value AS :word"))),
+	    SQL_IF("occurred_at", store_has_word(s, "occurred_at"),
+	    ", d.created_at AS {occurred_at}"));
 }

@@ -33,8 +33,8 @@ watermark_raise(struct store *s, uint64_t to, struct err *e)
 	if (!h.known || h.at >= to)
 		return 0;
 	store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
-	    "reconcile_watermark = GREATEST(reconcile_watermark, ");
-	store_putf(s, "%llu) WHERE id = 1", (unsigned long long)to);
+	    "reconcile_watermark = GREATEST(reconcile_watermark, :to) "
+	    "WHERE id = 1", SQL_NUMBER("to", to));
 	return store_exec(s, "watermark", NULL, e);
 }
 
@@ -47,13 +47,11 @@ watermark_purge(struct store *s, const uint64_t *sequences, size_t n,
 
 	if (watermark_read(s, &h, e) < 0)
 		return -1;
-	store_sql(s, "DELETE FROM {dead} WHERE global_sequence IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ")");
 	/* It only rises: an old value keeps some rows longer, no more. */
-	if (h.known)
-		store_putf(s, " AND global_sequence <= %llu",
-		    (unsigned long long)h.at);
+	store_sql(s, "DELETE FROM {dead} WHERE global_sequence IN (:rows):upto",
+	    SQL_LIST("rows", sequences, n),
+	    SQL_IF("upto", h.known, " AND global_sequence <= :watermark"),
+	    SQL_NUMBER("watermark", h.at));
 	if (store_exec(s, "purge", &deleted, e) < 0)
 		return -1;
 	*changed = deleted;
@@ -61,9 +59,8 @@ watermark_purge(struct store *s, const uint64_t *sequences, size_t n,
 		return 0;
 	store_sql(s, "UPDATE {dead} SET reason = '" DEAD_PURGED "', "
 	    "order_key = NULL, last_error = NULL WHERE reason NOT IN "
-	    DEAD_MARKS " AND global_sequence IN (");
-	store_put_list(s, sequences, n);
-	store_put(s, ")");
+	    DEAD_MARKS " AND global_sequence IN (:rows)",
+	    SQL_LIST("rows", sequences, n));
 	if (store_exec(s, "purge", changed, e) < 0)
 		return -1;
 	*changed += deleted;

@@ -297,6 +297,7 @@ add_whole(Suite *s, const struct kind *k)
 static void
 add_all(Suite *s, const struct kind *k)
 {
+	add_statements(s, k);
 	add_schema(s, k);
 	add_leases(s, k);
 	add_candidates(s, k);

@@ -88,10 +88,10 @@ START_TEST(values_are_made_to_fit)
 		    fits[i].len) == (fits[i].len == fits[i].kept_len &&
 		    memcmp(fits[i].value, fits[i].kept, fits[i].len) == 0));
 		store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
-		    "order_key) VALUES (1, 'x', ");
-		store_put_fit(st, FIT_DEAD_KEY, fits[i].value, fits[i].len);
-		store_put(st, ") ON DUPLICATE KEY UPDATE "
-		    "order_key = VALUES(order_key)");
+		    "order_key) VALUES (1, 'x', :key) ON DUPLICATE KEY UPDATE "
+		    "order_key = VALUES(order_key)",
+		    SQL_FIT("key", FIT_DEAD_KEY,
+		    ((struct bytes){ fits[i].value, fits[i].len })));
 		ck_assert_msg(store_exec(st, "fit", NULL, &e) == 0,
 		    "%d: %s: %s", i, fits[i].type, e.text);
 		for (size_t k = 0; k < fits[i].kept_len; k++)
@@ -104,8 +104,8 @@ START_TEST(values_are_made_to_fit)
 		    "outbox_dead_letters"), want.len == 0 ? "" : want.data);
 		buf_free(&want);
 	}
-	store_sql(st, "UPDATE {dead} SET order_key = ");
-	store_put_fit(st, FIT_DEAD_KEY, NULL, 0);
+	store_sql(st, "UPDATE {dead} SET order_key = :key",
+	    SQL_FIT("key", FIT_DEAD_KEY, ((struct bytes){ NULL, 0 })));
 	ck_ok(store_exec(st, "fit", NULL, &e));
 	ck_sql("NULL", "SELECT order_key FROM outbox_dead_letters");
 }
@@ -118,11 +118,9 @@ START_TEST(errors_are_made_to_fit)
 	    "CHARACTER SET ascii NULL");
 	ck_ok(store_learn(st, &e));
 	store_sql(st, "INSERT INTO {dead} (global_sequence, reason, "
-	    "last_error) VALUES (1, 'x', ");
-	store_put_error(st, FIT_DEAD_ERROR, "a" A_UML "bcdefgh");
-	store_put(st, "), (2, 'x', ");
-	store_put_error(st, FIT_DEAD_ERROR, NULL);
-	store_put(st, ")");
+	    "last_error) VALUES (1, 'x', :error), (2, 'x', :none)",
+	    SQL_ERROR("error", FIT_DEAD_ERROR, "a" A_UML "bcdefgh"),
+	    SQL_ERROR("none", FIT_DEAD_ERROR, NULL));
 	ck_ok(store_exec(st, "fit", NULL, &e));
 	ck_sql("a??bc...\nNULL", "SELECT last_error FROM outbox_dead_letters "
 	    "ORDER BY global_sequence");
@@ -746,7 +744,7 @@ START_TEST(result_is_whole)
 	for (size_t i = 0; i < NROWS(locking); i++) {
 		store_sql(st, "SELECT {global_sequence} FROM {outbox} "
 		    "{primary} ORDER BY 1");
-		store_put(st, locking[i].text);
+		store_put_sql(st, locking[i].text);
 		ck_assert_ptr_nonnull(rows = store_query(st, "lock", &e));
 		ck_assert_uint_eq(db_nrows(rows), locking[i].n);
 		db_rows_free(rows);

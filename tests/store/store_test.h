@@ -7,6 +7,7 @@
 /* Every lease of the table, as store_acquire and store_release want them. */
 size_t	every_lease(struct lease **all, const struct lease *list[16]);
 
+void	add_statements(Suite *, const struct kind *);
 void	add_schema(Suite *, const struct kind *);
 void	add_leases(Suite *, const struct kind *);
 void	add_candidates(Suite *, const struct kind *);

@@ -2,7 +2,6 @@
 
 #include "ctl/messages/enqueue_message.h"
 
-#include <string.h>
 #include <strings.h>
 
 /* Has the table the column, for this alone?  Two names may stand for one. */
@@ -13,82 +12,46 @@ has_own(const struct store *s, const char *word)
 	    word), store_column_name(s, "event_type")) != 0;
 }
 
-/* A column with its value, if the table has it. */
-static void
-put_name(struct store *s, const char *word)
-{
-	if (has_own(s, word))
-		store_putf(s, ", {%s}", word);
-}
-
-static void
-put_text(struct store *s, const char *word, const char *text)
-{
-	if (!has_own(s, word))
-		return;
-	store_put(s, ", ");
-	store_put_text(s, text);
-}
-
-static void
-put_payload(struct store *s, const struct event *ev)
-{
-	store_put(s, ev->base64 ? ", FROM_BASE64(" : ", ");
-	store_put_bytes(s, ev->payload, ev->payload_len);
-	store_put(s, ev->base64 ? ")" : "");
-}
-
-/* One without an id gets one: consumers and retries can tell it by that. */
-static void
-put_id(struct store *s, const struct event *ev)
-{
-	if (ev->id != NULL)
-		store_put_text(s, ev->id);
-	else
-		store_put(s, "CAST(UUID() AS CHAR)");
-}
-
-static void
-put_values(struct store *s, const struct event *ev, const struct counts *c)
-{
-	store_put(s, ") SELECT ");
-	store_put_text(s, ev->type);
-	put_payload(s, ev);
-	put_text(s, "stream_id", ev->key);
-	if (store_has_word(s, "metadata")) {
-		store_put(s, ", ");
-		store_put_bytes(s, ev->metadata, ev->metadata_len);
-	}
-	put_text(s, "content_type", ev->content_type);
-	put_text(s, "scheduled_at", ev->scheduled_at);
-	store_put(s, store_has_word(s, "message_id") ? ", x.id, " : ", ");
-	store_put_label(s, c, "x", "x.name");
-	store_put(s, " FROM (SELECT ");
-	/* The label of a message without a key is that of its id. */
-	if (ev->key != NULL) {
-		put_id(s, ev);
-		store_put(s, " AS id, ");
-		store_put_text(s, ev->key);
-		store_put(s, " AS name");
-	} else {
-		store_put(s, "y.id, y.id AS name FROM (SELECT ");
-		put_id(s, ev);
-		store_put(s, " AS id) AS y");
-	}
-	store_put(s, ") AS x");
-}
-
 int
 enqueue_message(struct store *s, const struct event *ev,
     const struct counts *c, struct err *e)
 {
-	store_sql(s, "INSERT INTO {outbox} ({event_type}, {event_data}");
-	put_name(s, "stream_id");
-	put_name(s, "metadata");
-	put_name(s, "content_type");
-	put_name(s, "scheduled_at");
-	put_name(s, "message_id");
-	store_put(s, ", {partition_key}");
-	put_values(s, ev, c);
+	bool	key = has_own(s, "stream_id");
+	bool	headers = has_own(s, "metadata");
+	bool	content_type = has_own(s, "content_type");
+	bool	time = has_own(s, "scheduled_at");
+	bool	id = has_own(s, "message_id");
+
+	/*
+	 * The label of a message without a key is that of its id.  One without
+	 * an id gets one: consumers and retries can tell it by that.
+	 */
+	store_sql(s, "INSERT INTO {outbox} ({event_type}, {event_data}"
+	    ":stream_id:metadata:content_type:scheduled_at:message_id, "
+	    "{partition_key}) SELECT :event_type, :event_data:key_value"
+	    ":headers_value:content_type_value:time_value:id_value, :label "
+	    "FROM (SELECT :names) AS x",
+	    SQL_TEXT("event_type", ev->type),
+	    SQL_EITHER("event_data", ev->base64, "FROM_BASE64(:payload)",
+	    ":payload"),
+	    SQL_BYTES("payload", ev->payload, ev->payload_len),
+	    SQL_IF("stream_id", key, ", {stream_id}"),
+	    SQL_IF("key_value", key, ", :key"), SQL_TEXT("key", ev->key),
+	    SQL_IF("metadata", headers, ", {metadata}"),
+	    SQL_IF("headers_value", headers, ", :headers"),
+	    SQL_BYTES("headers", ev->metadata, ev->metadata_len),
+	    SQL_IF("content_type", content_type, ", {content_type}"),
+	    SQL_IF("content_type_value", content_type, ", :type"),
+	    SQL_TEXT("type", ev->content_type),
+	    SQL_IF("scheduled_at", time, ", {scheduled_at}"),
+	    SQL_IF("time_value", time, ", :time"),
+	    SQL_TEXT("time", ev->scheduled_at),
+	    SQL_IF("message_id", id, ", {message_id}"),
+	    SQL_IF("id_value", id, ", x.id"),
+	    SQL_PUT("label", s, store_put_label(s, c, "x", SQL("x.name"))),
+	    SQL_EITHER("names", ev->key != NULL, ":id AS id, :key AS name",
+	    "y.id, y.id AS name FROM (SELECT :id AS id) AS y"),
+	    SQL_EITHER("id", ev->id != NULL, ":own_id", "CAST(UUID() AS CHAR)"),
+	    SQL_TEXT("own_id", ev->id));
 	return store_exec(s, "enqueue", NULL, e);
 }
