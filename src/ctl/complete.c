@@ -157,11 +157,12 @@ print_known(struct store *s, bool types)
 
 	if (store_open(s, &e) < 0)
 		return;
-	store_sql(s, types ? "SELECT DISTINCT {event_type} FROM "
+	store_sql(s, "SELECT :values", SQL_EITHER("values", types,
+	    "DISTINCT {event_type} FROM "
 	    "(SELECT {event_type} FROM {events} ORDER BY {sequence} DESC "
-	    "LIMIT 1000) AS newest ORDER BY {event_type} LIMIT 200" :
-	    "SELECT partition_key FROM {partitions} ORDER BY partition_key "
-	    "LIMIT 2000");
+	    "LIMIT 1000) AS newest ORDER BY {event_type} LIMIT 200",
+	    "partition_key FROM {partitions} ORDER BY partition_key "
+	    "LIMIT 2000"));
 	if ((rows = store_query(s, "values", &e)) == NULL)
 		return;
 	while (db_next(rows))

@@ -25,44 +25,35 @@ select_changes(struct ctl *c)
 	    "a.command, a.arguments, a.changed FROM {audit} a WHERE a.id");
 }
 
-/* " <column> LIKE '<pattern><end>'", after the operator. */
-static void
-put_like(struct store *s, const char *op, const char *column,
-    const char *begin, const char *pattern, const char *end)
-{
-	char	*text = xasprintf("%s%s%s", begin, pattern, end);
-
-	store_put(s, op);
-	store_put(s, column);
-	store_put(s, " LIKE ");
-	store_put_pattern(s, text);
-	free(text);
-}
-
 /* "alice" is alice@HOST, also behind sudo, and the login 'alice'@'...'. */
 static void
 put_user(struct store *s, const char *user)
 {
 	const char	*end = strchr(user, '@') == NULL ? "@*" : "";
+	char		*is = xasprintf("%s%s", user, end);
+	char		*is_for = xasprintf("* for %s%s", user, end);
 
-	put_like(s, " AND (", "a.unix_user", "", user, end);
-	put_like(s, " OR ", "a.unix_user", "* for ", user, end);
-	put_like(s, " OR ", "a.login", "", user, end);
-	store_put(s, ")");
+	store_put(s, " AND (a.unix_user LIKE :is OR a.unix_user LIKE :is_for "
+	    "OR a.login LIKE :is)", SQL_PATTERN("is", is),
+	    SQL_PATTERN("is_for", is_for));
+	free(is_for);
+	free(is);
 }
 
 static void
 put_filters(struct ctl *c)
 {
 	static const struct filter	f = { .time = "a.at" };
+	char				*arguments;
 
 	filter_put(c, &f);
 	if (c->args.command != NULL) {
-		put_like(c->store, " AND (", "a.command", "", c->args.command,
-		    "");
-		put_like(c->store, " OR ", "a.command", "", c->args.command,
-		    " *");
-		store_put(c->store, ")");
+		arguments = xasprintf("%s *", c->args.command);
+		store_put(c->store, " AND (a.command LIKE :command "
+		    "OR a.command LIKE :more)",
+		    SQL_PATTERN("command", c->args.command),
+		    SQL_PATTERN("more", arguments));
+		free(arguments);
 	}
 	if (c->args.user != NULL)
 		put_user(c->store, c->args.user);

@@ -101,12 +101,8 @@ check_variables(struct doctor *d)
 	bool		 binlog = false;
 
 	store_sql(d->ctl->store, "SHOW SESSION VARIABLES WHERE Variable_name "
-	    "IN ('log_bin'");
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		store_put(d->ctl->store, ", ");
-		store_put_text(d->ctl->store, variables[i].name);
-	}
-	store_put(d->ctl->store, ")");
+	    "IN ('log_bin':names)", SQL_LABELS_OF("names", variables,
+	    sizeof(variables) / sizeof(variables[0]), name));
 	if ((rows = doctor_query(d, "server")) == NULL)
 		return;
 	while (db_next(rows))
@@ -196,21 +192,18 @@ on_line(void *arg, enum log_level level, const char *text)
 
 /* Query information_schema for our tables; NULL: the error was printed. */
 static struct db_rows *
-ask_schema(struct doctor *d, const char *what, const char *select,
-    const char *which)
+ask_schema(struct doctor *d, const char *what, struct sql select,
+    struct sql which)
 {
 	struct store	*s = d->ctl->store;
+	const char	*tables[NTABLES];
 
-	store_sql(s, "SELECT table_name, ");
-	store_put(s, select);
-	store_put(s, " WHERE table_schema = DATABASE() AND ");
-	store_put(s, which);
-	store_put(s, " AND table_name IN (");
-	for (enum store_table t = 0; t < NTABLES; t++) {
-		store_put(s, t == 0 ? "" : ", ");
-		store_put_text(s, store_table_name(s, t));
-	}
-	store_put(s, ")");
+	for (enum store_table t = 0; t < NTABLES; t++)
+		tables[t] = store_table_name(s, t);
+	store_sql(s, "SELECT table_name, :select WHERE table_schema = "
+	    "DATABASE() AND :which AND table_name IN (:tables)",
+	    SQL_PART("select", select), SQL_PART("which", which),
+	    SQL_LABELS("tables", tables, NTABLES));
 	return doctor_query(d, what);
 }
 
@@ -219,8 +212,8 @@ static void
 check_engines(struct doctor *d)
 {
 	struct db_rows	*rows = ask_schema(d, "tables",
-			    "engine FROM information_schema.tables",
-			    "engine <> 'InnoDB'");
+			    SQL("engine FROM information_schema.tables"),
+			    SQL("engine <> 'InnoDB'"));
 
 	if (rows == NULL)
 		return;
@@ -240,8 +233,9 @@ static void
 check_moments(struct doctor *d)
 {
 	struct db_rows	*rows = ask_schema(d, "time zone",
-			    "column_name FROM information_schema.columns",
-			    "data_type = 'datetime'");
+			    SQL("column_name "
+			    "FROM information_schema.columns"),
+			    SQL("data_type = 'datetime'"));
 
 	if (rows == NULL)
 		return;

@@ -144,8 +144,8 @@ some_rows(struct doctor *d, size_t *n, struct err *e)
 	uint64_t	*list;
 
 	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
-	    "ORDER BY {global_sequence} DESC ");
-	store_putf(s, "LIMIT %lld", (long long)d->ctl->conf->worker.batch_size);
+	    "ORDER BY {global_sequence} DESC LIMIT :max",
+	    SQL_NUMBER("max", d->ctl->conf->worker.batch_size));
 	if (bulk_update_select(d->ctl, &list, n, e) < 0)
 		return NULL;
 	if (*n == 0)

@@ -105,11 +105,12 @@ check_keys(struct doctor *d, struct err *e)
 	if (conf_partitions_by_key(d->ctl->conf))
 		return 0;
 	store_sql(s, "SELECT COUNT(*) FROM (SELECT 1 FROM (SELECT "
-	    STORE_BYTES("{e.stream_id}") " AS order_key, ");
-	store_put_hash(s, "e", "{e.stream_id}");
-	store_putf(s, " AS h FROM {events} AS e ORDER BY {e.sequence} DESC "
-	    "LIMIT %d) AS newest WHERE order_key IS NOT NULL GROUP BY order_key "
-	    "HAVING COUNT(DISTINCT h) > 1) AS several", SAMPLE);
+	    STORE_BYTES("{e.stream_id}") " AS order_key, :hash AS h "
+	    "FROM {events} AS e ORDER BY {e.sequence} DESC LIMIT :max) "
+	    "AS newest WHERE order_key IS NOT NULL GROUP BY order_key "
+	    "HAVING COUNT(DISTINCT h) > 1) AS several",
+	    SQL_PUT("hash", s, store_put_hash(s, "e", "{e.stream_id}")),
+	    SQL_NUMBER("max", SAMPLE));
 	if (store_query_number(s, "partition_by", &n, e) < 0)
 		return -1;
 	if (n > 0)

@@ -113,16 +113,15 @@ add_sample(struct doctor *d, struct types *t)
 	if (store_index(s) == INDEX_BY_TIME) {
 		store_sql(s, "SELECT {e.event_type} FROM "
 		    "(SELECT {global_sequence} AS waiting FROM {outbox} "
-		    "{index} WHERE {published_at} IS NULL ");
-		store_putf(s, "LIMIT %d", SAMPLE);
-		store_put(s, ") AS w JOIN {events} AS e "
-		    "ON {e.sequence} = w.waiting");
+		    "{index} WHERE {published_at} IS NULL LIMIT :max) AS w "
+		    "JOIN {events} AS e ON {e.sequence} = w.waiting",
+		    SQL_NUMBER("max", SAMPLE));
 		if (!add_rows(d, t))
 			return false;
 	}
 	store_sql(s, "SELECT {e.event_type} FROM {events} AS e "
-	    "{events_primary} ORDER BY {e.sequence} DESC ");
-	store_putf(s, "LIMIT %d", SAMPLE);
+	    "{events_primary} ORDER BY {e.sequence} DESC LIMIT :max",
+	    SQL_NUMBER("max", SAMPLE));
 	return add_rows(d, t);
 }
 

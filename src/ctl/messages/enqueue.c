@@ -86,8 +86,8 @@ do_without_procedure(struct feed *f, const char *name, struct err *e)
 		    "events get no rows: sql/operator.sql grants it", name);
 	if (store_check_partition_by(s, e) < 0)
 		return -1;
-	store_sql(s, "SET @outbox_enqueuing = 1, @outbox_filled = ");
-	store_put_text(s, store_table_name(s, T_OUTBOX));
+	store_sql(s, "SET @outbox_enqueuing = 1, @outbox_filled = :outbox",
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -107,8 +107,8 @@ find_procedure(struct feed *f, struct err *e)
 	}
 	store_sql(s, "SELECT 1 FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
-	    "AND routine_type = 'PROCEDURE' AND routine_name = ");
-	store_put_text(s, name);
+	    "AND routine_type = 'PROCEDURE' AND routine_name = :name",
+	    SQL_TEXT("name", name));
 	rc = store_query_any(s, "enqueue", &there, e);
 	if (rc == 0 && !(there && knows_tables(f)))
 		rc = do_without_procedure(f, name, e);
@@ -120,30 +120,18 @@ find_procedure(struct feed *f, struct err *e)
 	return rc;
 }
 
-static void
-put_number_or(struct store *s, uint64_t n, const char *otherwise)
-{
-	if (n == 0)
-		store_put(s, otherwise);
-	else
-		store_putf(s, "%llu", (unsigned long long)n);
-}
-
 /* The arguments that both ways share: from the type to the payload. */
 static void
-put_rest(struct store *s, const struct event *ev, const char *version)
+put_rest(struct store *s, const struct event *ev, struct sql no_version)
 {
-	store_put(s, ", ");
-	store_put_text(s, ev->type);
-	store_put(s, ", ");
-	put_number_or(s, ev->version, version);
-	store_put(s, ", ");
-	store_put_text(s, ev->correlation);
-	store_put(s, ", ");
-	store_put_bytes(s, ev->metadata, ev->metadata_len);
-	store_put(s, ev->base64 ? ", FROM_BASE64(" : ", ");
-	store_put_bytes(s, ev->payload, ev->payload_len);
-	store_put(s, ev->base64 ? ")" : "");
+	store_put(s, ":type, :version, :correlation, :metadata, :payload",
+	    SQL_TEXT("type", ev->type),
+	    SQL_PART("version", ev->version == 0 ? no_version : SQL(":number")),
+	    SQL_NUMBER("number", ev->version),
+	    SQL_TEXT("correlation", ev->correlation),
+	    SQL_BYTES("metadata", ev->metadata, ev->metadata_len),
+	    SQL_EITHER("payload", ev->base64, "FROM_BASE64(:bytes)", ":bytes"),
+	    SQL_BYTES("bytes", ev->payload, ev->payload_len));
 }
 
 static int
@@ -151,14 +139,11 @@ call(const struct feed *f, const struct event *ev, struct err *e)
 {
 	struct store	*s = f->c->store;
 
-	store_sql(s, "CALL ");
-	store_put_name(s, f->procedure);
-	store_put(s, "(");
-	store_put_text(s, ev->key);
-	store_put(s, ", ");
-	put_number_or(s, ev->stream_sequence, "NULL");
-	put_rest(s, ev, "NULL");
-	store_put(s, ")");
+	store_sql(s, "CALL :procedure(:key, :stream_sequence, :rest)",
+	    SQL_NAME("procedure", f->procedure), SQL_TEXT("key", ev->key),
+	    SQL_EITHER("stream_sequence", ev->stream_sequence == 0, "NULL",
+	    ":number"), SQL_NUMBER("number", ev->stream_sequence),
+	    SQL_PUT("rest", s, put_rest(s, ev, SQL("NULL"))));
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -173,8 +158,8 @@ find_number(struct ctl *c, const struct event *ev, uint64_t *n, struct err *e)
 	if (*n != 0)
 		return 0;
 	store_sql(c->store, "SELECT COALESCE(MAX({stream_sequence}), 0) + 1 "
-	    "FROM {events} WHERE {stream_id} = ");
-	store_put_text(c->store, ev->key);
+	    "FROM {events} WHERE {stream_id} = :key",
+	    SQL_TEXT("key", ev->key));
 	return store_query_number(c->store, "enqueue", n, e);
 }
 
@@ -188,12 +173,9 @@ insert_event(struct ctl *c, const struct event *ev, struct err *e)
 		return -1;
 	store_sql(s, "INSERT INTO {events} ({stream_id}, {stream_sequence}, "
 	    "{event_type}, {event_version}, {correlation_id}, {metadata}, "
-	    "{event_data}) "
-	    "VALUES (");
-	store_put_text(s, ev->key);
-	store_putf(s, ", %llu", (unsigned long long)number);
-	put_rest(s, ev, "1");
-	store_put(s, ")");
+	    "{event_data}) VALUES (:key, :number, :rest)",
+	    SQL_TEXT("key", ev->key), SQL_NUMBER("number", number),
+	    SQL_PUT("rest", s, put_rest(s, ev, SQL("1"))));
 	return store_exec(s, "enqueue", NULL, e);
 }
 
@@ -218,10 +200,10 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 	    insert_event(f->c, &l->event, e);
 	if (rc == 0 && !both) {
 		store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
-		    "{partition_key}) SELECT {e.sequence}, ");
-		store_put_label(s, &f->counts, "e", "{e.stream_id}");
-		store_put(s, " FROM {events} AS e "
-		    "WHERE {e.sequence} = LAST_INSERT_ID()");
+		    "{partition_key}) SELECT {e.sequence}, :label "
+		    "FROM {events} AS e WHERE {e.sequence} = LAST_INSERT_ID()",
+		    SQL_PUT("label", s, store_put_label(s, &f->counts, "e",
+		    "{e.stream_id}")));
 		return store_exec(s, "enqueue", NULL, e);
 	}
 	if (rc == 0)

@@ -8,7 +8,6 @@
 
 #include "ctl/partitions/finish.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -113,15 +112,15 @@ check_records(struct finish_check *l, uint64_t after, uint64_t end,
 
 	store_sql(s, "SELECT b.partition_key, " RECORD_KEY
 	    ", b.first_sequence, b.reason FROM {blocked} AS b "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence ");
-	store_putf(s, "WHERE b.first_sequence > %" PRIu64
-	    " AND b.first_sequence <= %" PRIu64 " AND ", after, end);
-	store_put_is_counted(s, k, "b.partition_key");
-	store_put(s, " AND ");
-	store_put_label(s, k, "e", RECORD_KEY);
-	store_put(s, " <> b.partition_key");
-	/* A count of 1 makes the label '', too. */
-	store_put(s, k->count == 1 ? " AND b.partition_key <> ''" : "");
+	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
+	    "WHERE b.first_sequence > :after AND b.first_sequence <= :end "
+	    "AND :is_counted AND :label <> b.partition_key:one",
+	    SQL_NUMBER("after", after), SQL_NUMBER("end", end),
+	    SQL_PUT("is_counted", s,
+	    store_put_is_counted(s, k, "b.partition_key")),
+	    SQL_PUT("label", s, store_put_label(s, k, "e", RECORD_KEY)),
+	    /* A count of 1 makes the label '', too. */
+	    SQL_IF("one", k->count == 1, " AND b.partition_key <> ''"));
 	return take_ways(l, record_columns, 4, e);
 }
 
@@ -135,9 +134,8 @@ check_blocked(struct finish_check *l, struct err *e)
 		return 0;
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
 		store_sql(l->c->store, "SELECT first_sequence FROM {blocked} "
-		    "WHERE first_sequence > ");
-		store_putf(l->c->store, "%" PRIu64 " ORDER BY first_sequence",
-		    after);
+		    "WHERE first_sequence > :after ORDER BY first_sequence",
+		    SQL_NUMBER("after", after));
 		if (find_end(l, &end, e) < 0 ||
 		    check_records(l, after, end, e) < 0)
 			return -1;
@@ -153,18 +151,8 @@ struct suspect {
 	char		 right[16];	/* "": no key has it */
 };
 
-static void
-put_suspect_where(struct store *s, const struct suspect *x, uint64_t after)
-{
-	store_put(s, " WHERE {o.published_at} IS NULL AND {o.partition_key} ");
-	if (x->label == NULL)
-		store_put(s, "IS NULL");
-	else {
-		store_put(s, "= ");
-		store_put_text(s, x->label);
-	}
-	store_putf(s, " AND {o.global_sequence} > %" PRIu64, after);
-}
+#define OF_SUSPECT " WHERE {o.published_at} IS NULL " \
+		   "AND {o.partition_key} :is AND {o.global_sequence} > :after"
 
 static int
 check_suspect_rows(struct finish_check *l, const struct suspect *x,
@@ -172,20 +160,18 @@ check_suspect_rows(struct finish_check *l, const struct suspect *x,
 {
 	struct store	*s = l->c->store;
 
-	store_sql(s, "SELECT ");
-	store_put_text(s, x->label == NULL ? "" : x->label);
-	store_put(s, ", " STORE_BYTES("{e.stream_id}") ", COUNT(*) "
-	    "FROM {outbox} AS o {index} STRAIGHT_JOIN {events} AS e "
-	    "{events_primary} ON {e.sequence} = {o.global_sequence}");
-	put_suspect_where(s, x, after);
-	store_putf(s, " AND {o.global_sequence} <= %" PRIu64, end);
-	if (x->right[0] != '\0') {
-		store_put(s, " AND ");
-		store_put_label(s, &l->ways->counts, "e", "{e.stream_id}");
-		store_put(s, " <> ");
-		store_put_text(s, x->right);
-	}
-	store_put(s, " GROUP BY 2");
+	store_sql(s, "SELECT :shown, " STORE_BYTES("{e.stream_id}")
+	    ", COUNT(*) FROM {outbox} AS o {index} STRAIGHT_JOIN "
+	    "{events} AS e {events_primary} "
+	    "ON {e.sequence} = {o.global_sequence}" OF_SUSPECT
+	    " AND {o.global_sequence} <= :end:wrong GROUP BY 2",
+	    SQL_TEXT("shown", x->label == NULL ? "" : x->label),
+	    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
+	    SQL_TEXT("label", x->label), SQL_NUMBER("after", after),
+	    SQL_NUMBER("end", end),
+	    SQL_IF("wrong", x->right[0] != '\0', " AND :computed <> :right"),
+	    SQL_PUT("computed", s, store_put_label(s, &l->ways->counts, "e",
+	    "{e.stream_id}")), SQL_TEXT("right", x->right));
 	return take_ways(l, row_columns, 3, e);
 }
 
@@ -196,9 +182,10 @@ check_suspect(struct finish_check *l, const struct suspect *x, struct err *e)
 
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
 		store_sql(l->c->store, "SELECT {o.global_sequence} "
-		    "FROM {outbox} AS o {index}");
-		put_suspect_where(l->c->store, x, after);
-		store_put(l->c->store, " ORDER BY {o.global_sequence}");
+		    "FROM {outbox} AS o {index}" OF_SUSPECT
+		    " ORDER BY {o.global_sequence}",
+		    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
+		    SQL_TEXT("label", x->label), SQL_NUMBER("after", after));
 		if (find_end(l, &end, e) < 0 ||
 		    check_suspect_rows(l, x, after, end, e) < 0)
 			return -1;

@@ -11,19 +11,13 @@
 #define PRODUCER	"'outbox_producer'@'localhost'"
 #define OPERATOR	"'outbox_operator'@'localhost'"
 
-static void
-put_writers(struct store *s, const char *table)
-{
-	store_put(s, "SELECT grantee FROM information_schema.table_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "AND table_name = ");
-	store_put_text(s, table);
-	store_put(s, " UNION SELECT grantee "
-	    "FROM information_schema.column_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "AND table_name = ");
-	store_put_text(s, table);
-}
+#define WRITERS_OF(table) "SELECT grantee " \
+	"FROM information_schema.table_privileges " \
+	"WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' " \
+	"AND table_name = " table " UNION SELECT grantee " \
+	"FROM information_schema.column_privileges " \
+	"WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' " \
+	"AND table_name = " table
 
 /* Of each also, whether it is an operator: only they write the audit. */
 static struct db_rows *
@@ -31,17 +25,16 @@ read_refused(struct ctl *c, struct err *e)
 {
 	struct store	*s = c->store;
 
-	store_sql(s, "SELECT grantee, grantee IN (");
-	put_writers(s, store_table_name(s, T_AUDIT));
-	store_put(s, ") FROM (");
-	put_writers(s, store_table_name(s, T_EVENTS));
-	store_put(s, ") AS w WHERE grantee NOT IN (");
-	put_writers(s, store_table_name(s, T_OUTBOX));
-	store_put(s, " UNION SELECT grantee "
-	    "FROM information_schema.schema_privileges "
+	store_sql(s, "SELECT grantee, grantee IN (" WRITERS_OF(":audit") ") "
+	    "FROM (" WRITERS_OF(":events") ") AS w "
+	    "WHERE grantee NOT IN (" WRITERS_OF(":outbox") " UNION "
+	    "SELECT grantee FROM information_schema.schema_privileges "
 	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
 	    "UNION SELECT grantee FROM information_schema.user_privileges "
-	    "WHERE privilege_type = 'INSERT') ORDER BY 2, 1");
+	    "WHERE privilege_type = 'INSERT') ORDER BY 2, 1",
+	    SQL_TEXT("audit", store_table_name(s, T_AUDIT)),
+	    SQL_TEXT("events", store_table_name(s, T_EVENTS)),
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
 	return store_query(s, c->command->words, e);
 }
 

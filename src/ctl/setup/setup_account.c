@@ -241,12 +241,13 @@ takes_hash(struct setup *s, bool *takes, struct err *e)
 static int
 offers_tls(struct setup *s, bool *offers, struct err *e)
 {
-	store_sql(s->admin.store, store_is_mariadb(s->admin.store) ?
-	    "SELECT 1 FROM information_schema.global_variables WHERE "
-	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'" :
-	    "SELECT 1 FROM performance_schema.global_status WHERE "
+	store_sql(s->admin.store, "SELECT 1 FROM :variable",
+	    SQL_EITHER("variable", store_is_mariadb(s->admin.store),
+	    "information_schema.global_variables WHERE "
+	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'",
+	    "performance_schema.global_status WHERE "
 	    "variable_name = 'Ssl_server_not_after' AND "
-	    "variable_value <> ''");
+	    "variable_value <> ''"));
 	return store_query_any(s->admin.store, "setup", offers, e);
 }
 
@@ -289,8 +290,8 @@ advise_tls(struct setup *s, const char *account, struct err *e)
 	if (!setup_is_remote(s->ctl))
 		return 0;
 	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
-	    "ssl_type = '' AND CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
-	store_put_text(s->admin.store, account);
+	    "ssl_type = '' AND CONCAT(QUOTE(user), '@', QUOTE(host)) = "
+	    ":account", SQL_TEXT("account", account));
 	if (store_query_any(s->admin.store, "setup", &plain, e) < 0)
 		return -1;
 	if (plain)
@@ -340,8 +341,8 @@ setup_has_account(struct setup *s, const char *account, bool *has,
     struct err *e)
 {
 	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
-	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = ");
-	store_put_text(s->admin.store, account);
+	    "CONCAT(QUOTE(user), '@', QUOTE(host)) = :account",
+	    SQL_TEXT("account", account));
 	return store_query_any(s->admin.store, "setup", has, e);
 }
 

@@ -13,8 +13,8 @@ has_right(struct setup *s, bool *has, struct err *e)
 {
 	store_sql(s->admin.store, "SELECT 1 FROM "
 	    "information_schema.user_privileges "
-	    "WHERE privilege_type = 'REPLICATION SLAVE' AND grantee = ");
-	store_put_text(s->admin.store, s->account);
+	    "WHERE privilege_type = 'REPLICATION SLAVE' "
+	    "AND grantee = :account", SQL_TEXT("account", s->account));
 	return store_query_any(s->admin.store, "setup", has, e);
 }
 

@@ -56,8 +56,7 @@ make_database(struct setup *s, struct err *e)
 	bool		 exists;
 
 	store_sql(st, "SELECT 1 FROM information_schema.schemata "
-	    "WHERE schema_name = ");
-	store_put_text(st, name);
+	    "WHERE schema_name = :name", SQL_TEXT("name", name));
 	if (store_query_any(st, "setup", &exists, e) < 0)
 		return -1;
 	buf_str(&sql, "CREATE DATABASE IF NOT EXISTS ");
@@ -74,14 +73,13 @@ static int
 count_tables(struct setup *s, uint64_t *n, struct err *e)
 {
 	struct store	*st = s->admin.store;
+	const char	*tables[NTABLES];
 
+	for (enum store_table t = 0; t < NTABLES; t++)
+		tables[t] = store_table_name(st, t);
 	store_sql(st, "SELECT COUNT(*) FROM information_schema.tables "
-	    "WHERE table_schema = DATABASE() AND table_name IN (");
-	for (enum store_table t = 0; t < NTABLES; t++) {
-		store_put_comma(st);
-		store_put_text(st, store_table_name(st, t));
-	}
-	store_put(st, ")");
+	    "WHERE table_schema = DATABASE() AND table_name IN (:tables)",
+	    SQL_LABELS("tables", tables, NTABLES));
 	return store_query_number(st, "setup", n, e);
 }
 

@@ -46,17 +46,14 @@ insert_message(struct setup *s, struct err *e)
 	if (store_read_counts(st, &c, e) < 0)
 		return -1;
 	store_sql(st, "INSERT INTO {outbox} ({event_type}, {partition_key}, "
-	    "{event_data}");
-	store_put(st, store_has_word(st, "stream_id") ? ", {stream_id}" : "");
-	store_put(st, store_has_word(st, "message_id") ? ", {message_id}" :
-	    "");
-	store_put(st, ") SELECT '" TYPE "', ");
-	store_put_label(st, &c, "x", "x.name");
-	store_put(st, ", ");
-	store_put_text(st, "{\"sent by\": \"outboxctl setup\"}");
-	store_put(st, store_has_word(st, "stream_id") ? ", x.name" : "");
-	store_put(st, store_has_word(st, "message_id") ? ", UUID()" : "");
-	store_put(st, " FROM (SELECT '" KEY "' AS name) AS x");
+	    "{event_data}:key:id) SELECT '" TYPE "', :label, :data:name:uuid "
+	    "FROM (SELECT '" KEY "' AS name) AS x",
+	    SQL_IF("key", store_has_word(st, "stream_id"), ", {stream_id}"),
+	    SQL_IF("name", store_has_word(st, "stream_id"), ", x.name"),
+	    SQL_IF("id", store_has_word(st, "message_id"), ", {message_id}"),
+	    SQL_IF("uuid", store_has_word(st, "message_id"), ", UUID()"),
+	    SQL_PUT("label", st, store_put_label(st, &c, "x", "x.name")),
+	    SQL_TEXT("data", "{\"sent by\": \"outboxctl setup\"}"));
 	return store_exec(st, "setup", NULL, e);
 }
 
@@ -167,20 +164,17 @@ look_for_ack(struct setup *s, struct event *ev, struct err *e)
 	char		 why[1024];
 
 	/* Without a stream a delivered row has none. */
-	store_sql(st, setup_has_stream(s->ctl) ? "SELECT COALESCE(" : "SELECT (");
-	if (setup_has_stream(s->ctl))
-		store_putf(st, "{ack_sequence}, %llu) ",
-		    (unsigned long long)ELSEWHERE);
-	else
-		store_put(st, "1) ");
-	store_put(st, "FROM {outbox} WHERE {published_at} IS NOT NULL AND {global_sequence} = ");
-	store_putf(st, "%llu", (unsigned long long)ev->sequence);
+	store_sql(st, "SELECT :ack FROM {outbox} "
+	    "WHERE {published_at} IS NOT NULL AND {global_sequence} = :row",
+	    SQL_EITHER("ack", setup_has_stream(s->ctl),
+	    "COALESCE({ack_sequence}, :elsewhere)", "(1)"),
+	    SQL_NUMBER("elsewhere", ELSEWHERE),
+	    SQL_NUMBER("row", ev->sequence));
 	if (store_query_number(st, "setup", &ev->ack_sequence, e) < 0 ||
 	    ev->ack_sequence != 0)
 		return ev->ack_sequence != 0 ? 0 : -1;
 	store_sql(st, "SELECT last_error FROM {dead} "
-	    "WHERE global_sequence = ");
-	store_putf(st, "%llu", (unsigned long long)ev->sequence);
+	    "WHERE global_sequence = :row", SQL_NUMBER("row", ev->sequence));
 	if (store_query_text(st, "setup", why, sizeof(why), e) < 0)
 		return -1;
 	return why[0] == '\0' ? 0 : err_set(e, "event %llu became a dead "

@@ -25,23 +25,24 @@ put_ahead(struct ctl *c)
 	store_sql(s, "SELECT COUNT(*), COALESCE(MIN(r.n), 0), COALESCE(MAX("
 	    "TIMESTAMPDIFF(MICROSECOND, NOW(6), r.upto)), 0) DIV 1000 FROM "
 	    "(SELECT {o.global_sequence} AS n, {o.available_at} AS upto, "
-	    "{o.available_at} > NOW(6) AND NOT ({o.claim_token} IS NULL AND ");
-	store_put_is_due(s);
-	store_put(s, ") AS waits, ");
-	store_put(s, store_stamps_rows(s) ? "{o.created_at}" : "NULL");
-	store_putf(s, " AS made, {o.claim_token} AS token, ({o.attempts} > 0 "
+	    "{o.available_at} > NOW(6) AND "
+	    "NOT ({o.claim_token} IS NULL AND :is_due) AS waits, "
+	    ":made AS made, {o.claim_token} AS token, ({o.attempts} > 0 "
 	    "OR {o.last_error} IS NOT NULL) AS put_off FROM {outbox} AS o "
-	    "{index} WHERE {o.published_at} IS NULL LIMIT %d) AS r WHERE "
+	    "{index} WHERE {o.published_at} IS NULL LIMIT :max) AS r WHERE "
 	    "r.waits AND (r.made > " STATE_AHEAD " OR "
 	    "(r.token IS NOT NULL AND r.upto > " STATE_AHEAD " + INTERVAL "
-	    "1000 * IF(CONVERT(r.token USING utf8mb4) REGEXP ", ROWS_MAX);
-	store_put_raw(s, "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', ");
-	store_putf(s, "SUBSTRING_INDEX(r.token, '-', -1), %lld) MICROSECOND) "
-	    "OR (r.token IS NULL AND r.put_off AND r.upto > " STATE_AHEAD,
-	    (long long)c->conf->worker.claim_ttl);
-	store_put_interval(s, later(2 * c->conf->retry.max_backoff,
-	    store_put_off_ms(s)));
-	store_put(s, "))");
+	    "1000 * IF(CONVERT(r.token USING utf8mb4) REGEXP "
+	    "'^[0-9a-f]{16}-[0-9a-f]+-[0-9]{1,9}$', "
+	    "SUBSTRING_INDEX(r.token, '-', -1), :ttl) MICROSECOND) "
+	    "OR (r.token IS NULL AND r.put_off AND r.upto > " STATE_AHEAD
+	    " + INTERVAL :longest MICROSECOND))",
+	    SQL_PUT("is_due", s, store_put_is_due(s)),
+	    SQL_EITHER("made", store_stamps_rows(s), "{o.created_at}", "NULL"),
+	    SQL_NUMBER("max", ROWS_MAX),
+	    SQL_NUMBER("ttl", c->conf->worker.claim_ttl),
+	    SQL_MS("longest", later(2 * c->conf->retry.max_backoff,
+	    store_put_off_ms(s))));
 }
 
 int

@@ -143,15 +143,15 @@ ask_corrected(struct ctl *c, const struct counts *k, bool *corrected,
 	*corrected = false;
 	if (!store_has_column(s, COL_CREATED_AT) || k->nformer > 0)
 		return 0;
-	store_sql(s, "SELECT COUNT(*), COALESCE(SUM(o.label <> ");
-	store_put_label(s, k, "e", "{e.stream_id}");
-	store_put(s, "), 0) FROM (SELECT {global_sequence} AS sequence, "
+	store_sql(s, "SELECT COUNT(*), COALESCE(SUM(o.label <> :label), 0) "
+	    "FROM (SELECT {global_sequence} AS sequence, "
 	    "{partition_key} AS label, {created_at} AS made FROM {outbox} "
-	    "{primary} ORDER BY {global_sequence} DESC ");
-	store_putf(s, "LIMIT %d", NEWEST);
-	store_put(s, ") AS o STRAIGHT_JOIN {events} AS e ON {e.sequence} = "
-	    "o.sequence WHERE o.label NOT LIKE '!%' AND o.made > "
-	    "(SELECT MAX(former_label_at) FROM {partitions})");
+	    "{primary} ORDER BY {global_sequence} DESC LIMIT :max) AS o "
+	    "STRAIGHT_JOIN {events} AS e ON {e.sequence} = o.sequence "
+	    "WHERE o.label NOT LIKE '!%' AND o.made > "
+	    "(SELECT MAX(former_label_at) FROM {partitions})",
+	    SQL_PUT("label", s, store_put_label(s, k, "e", "{e.stream_id}")),
+	    SQL_NUMBER("max", NEWEST));
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	*corrected = db_next(rows) && db_u64(rows, 0) >= ENOUGH &&

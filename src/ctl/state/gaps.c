@@ -49,15 +49,18 @@ put_search(const struct gaps *g, const struct watermark *w, int max)
 	struct store	*s = g->c->store;
 	bool		 sorted = max > GAPS_GLANCE;	/* by type */
 
-	store_sql(s, sorted ? "SELECT * FROM (" : "");
-	store_put(s, "SELECT {e.sequence} AS n, {e.event_type} AS type, ");
-	reconcile_put_missing(s);
-	reconcile_put_types(s, &g->c->conf->publish.types);
-	store_put(s, " AS missing FROM {events} AS e {events_primary}");
-	reconcile_put_joins(s);
-	store_putf(s, " WHERE {e.sequence} > %llu ORDER BY {e.sequence} DESC "
-	    "LIMIT %d%s", (unsigned long long)w->at, max,
-	    sorted ? ") AS t ORDER BY type, n" : "");
+	store_sql(s, ":from" "SELECT {e.sequence} AS n, "
+	    "{e.event_type} AS type, :missing:types AS missing "
+	    "FROM {events} AS e {events_primary}:joins "
+	    "WHERE {e.sequence} > :watermark ORDER BY {e.sequence} DESC "
+	    "LIMIT :max:sorted",
+	    SQL_IF("from", sorted, "SELECT * FROM ("),
+	    SQL_PUT("missing", s, reconcile_put_missing(s)),
+	    SQL_PUT("types", s, reconcile_put_types(s,
+	    &g->c->conf->publish.types)),
+	    SQL_PUT("joins", s, reconcile_put_joins(s)),
+	    SQL_NUMBER("watermark", w->at), SQL_NUMBER("max", max),
+	    SQL_IF("sorted", sorted, ") AS t ORDER BY type, n"));
 }
 
 /* Collect those without a row, type by type. */
@@ -169,19 +172,18 @@ put_types(const struct gaps *g)
 {
 	struct store	*s = g->c->store;
 
-	store_putf(s, "(SELECT DISTINCT {e.event_type} AS type FROM ("
+	store_put(s, "(SELECT DISTINCT {e.event_type} AS type FROM ("
 	    "(SELECT {global_sequence} AS n FROM {outbox} "
-	    "ORDER BY {global_sequence} DESC LIMIT %d)", GAPS_EVENTS);
-	if (store_has(s, T_DEAD))
-		store_put(s, " UNION (SELECT global_sequence FROM {dead} "
-		    "ORDER BY global_sequence DESC LIMIT 100)");
-	if (g->nstored > 0) {
-		store_put(s, " UNION (SELECT {sequence} FROM {events} WHERE "
-		    "{sequence} IN (");
-		store_put_list(s, g->stored, g->nstored);
-		store_put(s, "))");
-	}
-	store_put(s, ") AS t JOIN {events} AS e ON {e.sequence} = t.n)");
+	    "ORDER BY {global_sequence} DESC LIMIT :max):dead:stored) AS t "
+	    "JOIN {events} AS e ON {e.sequence} = t.n)",
+	    SQL_NUMBER("max", GAPS_EVENTS),
+	    SQL_IF("dead", store_has(s, T_DEAD),
+	    " UNION (SELECT global_sequence FROM {dead} "
+	    "ORDER BY global_sequence DESC LIMIT 100)"),
+	    SQL_IF("stored", g->nstored > 0,
+	    " UNION (SELECT {sequence} FROM {events} "
+	    "WHERE {sequence} IN (:list))"),
+	    SQL_LIST("list", g->stored, g->nstored));
 }
 
 /*
@@ -193,22 +195,18 @@ put_is_unsent(const struct gaps *g)
 {
 	struct store	*s = g->c->store;
 
-	store_put(s, "{e.sequence} NOT IN (0");
-	store_put_list(s, g->stored, g->nstored);
-	store_put(s, ") AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
-	    "FROM {outbox} ");
-	store_put(s, store_index(s) == INDEX_BY_TIME ?
-	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}" :
-	    "ORDER BY {global_sequence}");
-	store_put(s, " LIMIT 1), FALSE)");
-	if (g->whole) {
-		store_put(s, " OR {e.occurred_at} > ");
-		store_put_text(s, g->created);
-	}
-	if (g->since > 0)
-		store_putf(s, " OR {e.occurred_at} > FROM_UNIXTIME(%lld)",
-		    (long long)g->since / 1000 + GAPS_CLOCK_S);
-	store_put(s, ")");
+	store_put(s, "{e.sequence} NOT IN (0:stored) "
+	    "AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
+	    "FROM {outbox} :oldest LIMIT 1), FALSE):whole:since)",
+	    SQL_LIST("stored", g->stored, g->nstored),
+	    SQL_EITHER("oldest", store_index(s) == INDEX_BY_TIME,
+	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}",
+	    "ORDER BY {global_sequence}"),
+	    SQL_IF("whole", g->whole, " OR {e.occurred_at} > :created"),
+	    SQL_TEXT("created", g->created),
+	    SQL_IF("since", g->since > 0,
+	    " OR {e.occurred_at} > FROM_UNIXTIME(:seconds)"),
+	    SQL_NUMBER("seconds", g->since / 1000 + GAPS_CLOCK_S));
 }
 
 /* Of those that still have no row, nor one of an open transaction. */
@@ -218,26 +216,20 @@ put_count(const struct gaps *g)
 	struct store	*s = g->c->store;
 
 	store_sql(s, "SELECT unsent, COUNT(*), MIN(n), MAX(n), MIN(at) FROM "
-	    "(SELECT {e.sequence} AS n, {e.occurred_at} AS at, ");
-	put_is_unsent(g);
-	store_put(s, " AS unsent FROM {events} AS e");
-	reconcile_put_joins(s);
-	if (g->choose) {
-		store_put(s, " LEFT JOIN ");
-		put_types(g);
-		store_put(s, " AS k ON k.type = {e.event_type}");
-	}
-	store_put(s, " WHERE {e.sequence} IN (");
-	store_put_list(s, g->missing, g->nmissing);
-	store_put(s, ") AND {e.sequence} > (SELECT reconcile_watermark FROM "
-	    "{settings} WHERE id = 1) AND ");
-	reconcile_put_missing(s);
-	if (g->choose) {
-		store_put(s, " AND (k.type IS NOT NULL OR NOT EXISTS ");
-		put_types(g);
-		store_put(s, ")");
-	}
-	store_put(s, ") AS t GROUP BY unsent");
+	    "(SELECT {e.sequence} AS n, {e.occurred_at} AS at, "
+	    ":unsent AS unsent FROM {events} AS e:joins:of_type "
+	    "WHERE {e.sequence} IN (:events) AND {e.sequence} > "
+	    "(SELECT reconcile_watermark FROM {settings} WHERE id = 1) "
+	    "AND :missing:known) AS t GROUP BY unsent",
+	    SQL_PUT("unsent", s, put_is_unsent(g)),
+	    SQL_PUT("joins", s, reconcile_put_joins(s)),
+	    SQL_IF("of_type", g->choose,
+	    " LEFT JOIN :types AS k ON k.type = {e.event_type}"),
+	    SQL_LIST("events", g->missing, g->nmissing),
+	    SQL_PUT("missing", s, reconcile_put_missing(s)),
+	    SQL_IF("known", g->choose,
+	    " AND (k.type IS NOT NULL OR NOT EXISTS :types)"),
+	    SQL_PUT_IF("types", g->choose, s, put_types(g)));
 }
 
 static void

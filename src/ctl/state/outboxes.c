@@ -37,11 +37,10 @@ read_others(struct ctl *c, struct err *e)
 	struct db_rows			*rows;
 
 	store_sql(c->store, "SELECT name, destination FROM {registry} "
-	    "WHERE source = ");
-	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
-	store_put(c->store, " AND name <> ");
-	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
-	store_put(c->store, " ORDER BY name LIMIT 100");
+	    "WHERE source = :events AND name <> :outbox "
+	    "ORDER BY name LIMIT 100",
+	    SQL_TEXT("events", store_table_name(c->store, T_EVENTS)),
+	    SQL_TEXT("outbox", store_table_name(c->store, T_OUTBOX)));
 	if ((rows = store_query(c->store, "registry", e)) == NULL)
 		return NULL;
 	return rows_json(rows, columns, 2);
@@ -54,8 +53,8 @@ put_registered(struct ctl *c, json_t *outbox, struct err *e)
 	uint64_t	n;
 
 	store_sql(c->store, "SELECT COUNT(*) FROM {settings} JOIN {registry} "
-	    "WHERE id = 1 AND fan_out = 1 AND name = ");
-	store_put_text(c->store, store_table_name(c->store, T_OUTBOX));
+	    "WHERE id = 1 AND fan_out = 1 AND name = :outbox",
+	    SQL_TEXT("outbox", store_table_name(c->store, T_OUTBOX)));
 	if (store_query_number(c->store, "registry", &n, e) < 0)
 		return -1;
 	return json_object_set_new(outbox, "registered", json_boolean(n > 0));

@@ -1,6 +1,5 @@
 /* partitions.c - leases, and the rows that wait under each label */
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +37,11 @@ label_of(const struct partition_scan *l, size_t i)
 	return member_text(json_array_get(l->rows, l->from + i), "partition");
 }
 
+#define OF_LABEL " WHERE {published_at} IS NULL AND {partition_key}:label"
+
 static void
-put_label_where(struct store *s, const char *label)
+put_is(struct store *s, const char *label)
 {
-	store_put(s, " WHERE {published_at} IS NULL AND {partition_key}");
 	if (label == NULL)
 		store_put(s, " IS NULL");
 	else
@@ -57,11 +57,11 @@ put_first(struct partition_scan *l, size_t i, const char *label)
 {
 	struct store	*s = l->ctl->store;
 
-	store_putf(s, "%s(SELECT %zu, {global_sequence}",
-	    l->asked++ == 0 ? "" : " UNION ALL ", i);
-	store_put(s, " FROM {outbox} {index}");
-	put_label_where(s, label);
-	store_putf(s, " LIMIT %" PRIu64 ")", l->limit);
+	store_put(s, ":union(SELECT :i, {global_sequence} "
+	    "FROM {outbox} {index}" OF_LABEL " LIMIT :limit)",
+	    SQL_IF("union", l->asked++ > 0, " UNION ALL "),
+	    SQL_NUMBER("i", i), SQL_PUT("label", s, put_is(s, label)),
+	    SQL_NUMBER("limit", l->limit));
 }
 
 static int
@@ -95,11 +95,12 @@ put_all(struct partition_scan *l, const char *label)
 {
 	struct store	*s = l->ctl->store;
 
-	store_put(s, l->asked++ == 0 ? "" : " UNION ALL ");
-	store_put(s, "SELECT {global_sequence} FROM {outbox}");
-	if (store_index(s) != INDEX_NONE)
-		store_put_index(s, " USE", store_index_name(s));
-	put_label_where(s, label);
+	store_put(s, ":union" "SELECT {global_sequence} "
+	    "FROM {outbox}:index" OF_LABEL,
+	    SQL_IF("union", l->asked++ > 0, " UNION ALL "),
+	    SQL_IF("index", store_index(s) != INDEX_NONE, " USE INDEX (:name)"),
+	    SQL_NAME("name", store_index_name(s)),
+	    SQL_PUT("label", s, put_is(s, label)));
 }
 
 /* For labels not fully counted, take the optimizer's estimate. */
@@ -152,13 +153,14 @@ query_ages(struct partition_scan *l, struct err *e)
 			list[n++] = l->oldest[i];
 	if (n == 0)
 		list[n++] = 0;
-	store_sql(s, own ? "SELECT {global_sequence}, {created_at}, "
+	store_sql(s, "SELECT :oldest IN (:list)", SQL_EITHER("oldest", own,
+	    "{global_sequence}, {created_at}, "
 	    "TIMESTAMPDIFF(MICROSECOND, {created_at}, NOW(6)) DIV 1000 "
-	    "FROM {outbox} {primary} WHERE {global_sequence}" :
-	    "SELECT {sequence}, {occurred_at}, "
+	    "FROM {outbox} {primary} WHERE {global_sequence}",
+	    "{sequence}, {occurred_at}, "
 	    "TIMESTAMPDIFF(MICROSECOND, {occurred_at}, NOW(6)) DIV 1000 "
-	    "FROM {events} {events_primary} WHERE {sequence}");
-	filter_put_rows(s, list, n);
+	    "FROM {events} {events_primary} WHERE {sequence}"),
+	    SQL_LIST("list", list, n));
 	return store_query(s, "partitions", e);
 }
 
