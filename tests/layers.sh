@@ -242,7 +242,7 @@ quotes() {
 }
 is "$(quotes "$srcdir/src")" 'ctl/base/args.c:1
 ctl/complete.c:2
-ctl/schema/schema_check.c:2
+ctl/schema/schema_check.c:1
 ctl/schema/trigger.c:1
 ctl/setup/setup_account.c:4
 ctl/setup/setup_sql.c:2

@@ -21,6 +21,10 @@ exits 0 'schema install again' schema install
 inline_grants | "$SANDBOX" sql "$DIR/db" app
 CONF=$DAEMON
 prints '' 'nor with the rights of the daemon' schema check
+sql 'CREATE TABLE outbox_registry (name VARCHAR(64) PRIMARY KEY,
+    source VARCHAR(64) NOT NULL)'
+prints '' 'nor in a registry, which outboxes of the other mode have' schema check
+sql 'DROP TABLE outbox_registry'
 sql "REVOKE DELETE ON outbox_messages FROM 'outbox'@'localhost'"
 matches 'fail: outbox_messages: .* may not DELETE.*remedy: GRANT DELETE ON .app...outbox_messages. TO' \
     'schema check finds a right that is missing' schema check

@@ -692,8 +692,17 @@ test_killed() {
 	    "DROP TRIGGER outbox_after_event;"
 }
 
+# What outboxctl schema check compares with is committed; a server that makes
+# something else of the tables shows it.
+test_wanted() {
+	is 'sql/wanted.c is what sql/make_wanted.sh makes of sql/' \
+	    "$("$top/sql/make_wanted.sh" "$dir/$kind" 2>&1 |
+	    diff "$top/sql/wanted.c" -)" ''
+}
+
 suite() {
 	load -e 'CREATE DATABASE app'
+	test_wanted
 	test_load
 	test_no_count
 	set_count 16

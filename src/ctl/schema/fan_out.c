@@ -136,11 +136,12 @@ wanted_by(const struct conf *conf)
 }
 
 static int
-put_settings(struct ctl *c, struct err *e)
+put_settings(struct ctl *c, void *arg, struct err *e)
 {
 	struct buf	types = { 0 };
 	int		rc = put_types(&c->conf->publish.types, &types, e);
 
+	(void)arg;
 	if (rc == 0) {
 		store_sql(c->store, "UPDATE {settings} SET types = NULLIF(");
 		store_put_text(c->store, types.data);
@@ -212,21 +213,14 @@ refuse_no_column(struct ctl *c, struct err *e)
 }
 
 static int
-write_settings(struct ctl *c, void *arg, struct err *e)
-{
-	(void)arg;
-	return put_settings(c, e);
-}
-
-static int
 write_registry(struct ctl *c, void *arg, struct err *e)
 {
 	struct peers	p;
-	int		rc = put_row(c, e) < 0 || put_settings(c, e) < 0 ? -1 :
-			    read_peers(c, &p, e);
+	int		rc = 0;
 
 	(void)arg;
-	if (rc < 0)
+	if (put_row(c, e) < 0 || put_settings(c, NULL, e) < 0 ||
+	    read_peers(c, &p, e) < 0)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < p.n; i++)
 		rc = put_flag(c, p.settings[i], p.n > 1, e);
@@ -247,7 +241,7 @@ fan_out_register(struct ctl *c, struct err *e)
 	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0)
 		return -1;
 	if (!can_fan_out(c))
-		return ctl_transaction(c, write_settings, NULL, e);
+		return ctl_transaction(c, put_settings, NULL, e);
 	if (read_peers(c, &p, e) < 0)
 		return -1;
 	joins = !p.listed && p.n > 0;
@@ -262,14 +256,6 @@ fan_out_register(struct ctl *c, struct err *e)
 /*
  * What is to be corrected
  */
-
-static const struct schema_cost not_filled = { SCHEMA_FAIL,
-	"other outboxes take the same events, and this one gets no rows from "
-	"outbox_enqueue" };
-static const struct schema_cost old_entry = { SCHEMA_WARN,
-	"status of the other outboxes shows what it was" };
-static const struct schema_cost old_types = { SCHEMA_WARN,
-	"outbox_enqueue makes rows for other types than publish.types" };
 
 /* Is the flag, or are the types, of another value than they should be? */
 static int
@@ -298,10 +284,11 @@ read_settings(struct ctl *c, bool *flagged, bool *same_types, struct err *e)
 }
 
 static void
-find_entry(struct check *k, const struct schema_cost *cost, const char *what)
+find_entry(struct check *k, enum schema_level level, const char *cost,
+    const char *what)
 {
-	schema_find(k->report, T_REGISTRY, *cost, "", "%s: %s",
-	    schema_name(k, T_OUTBOX), what)->fan_out = true;
+	schema_find_about(k, T_REGISTRY, schema_name(k, T_OUTBOX), level, cost,
+	    "%s", what)->by = BY_REGISTRY;
 }
 
 /* With "outbox" as a name: its procedure is older, or its trigger is there. */
@@ -323,6 +310,7 @@ check_procedures(struct check *k, const struct peers *p, struct err *e)
 {
 	struct store	*s = k->ctl->store;
 	struct db_rows	*rows;
+	char		*about;
 
 	store_sql(s, "SELECT routine_name FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
@@ -332,14 +320,16 @@ check_procedures(struct check *k, const struct peers *p, struct err *e)
 	store_put(s, ")");
 	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
 		return -1;
-	while (db_next(rows))
-		schema_find(k->report, T_OUTBOX, (struct schema_cost){
-		    SCHEMA_FAIL, "events that it enqueues get a row in its own "
-		    "outbox only; outboxctl schema install with the "
-		    "configuration of that one replaces it; on MySQL DROP "
-		    "PROCEDURE first, and load its grants afterwards" }, "",
-		    "procedure %s: it is older than the registry",
-		    db_text(rows, 0))->by_hand = true;
+	while (db_next(rows)) {
+		about = xasprintf("procedure %s", db_text(rows, 0));
+		schema_find_about(k, T_OUTBOX, about, SCHEMA_FAIL,
+		    "events that it enqueues get a row in its own outbox only; "
+		    "outboxctl schema install with the configuration of that "
+		    "one replaces it; on MySQL DROP PROCEDURE first, and load "
+		    "its grants afterwards",
+		    "it is older than the registry");
+		free(about);
+	}
 	db_rows_free(rows);
 	return 0;
 }
@@ -368,12 +358,10 @@ check_triggers(struct check *k, const struct peers *p, struct err *e)
 	if (rc == 0)
 		rc = store_query_number(s, k->ctl->command->words, &mine, e);
 	if (rc == 0 && others[0] != '\0' && mine == 0)
-		schema_find(k->report, T_EVENTS, (struct schema_cost){
-		    SCHEMA_WARN, "events that are not written by outbox_enqueue "
-		    "get a row there, and none here; outboxctl schema install "
-		    "--trigger creates one" }, "", "%s: there is a trigger %s, "
-		    "and no %s", schema_name(k, T_EVENTS), others,
-		    own)->by_hand = true;
+		schema_find(k, T_EVENTS, SCHEMA_WARN, "events that are not "
+		    "written by outbox_enqueue get a row there, and none "
+		    "here; outboxctl schema install --trigger creates one",
+		    "there is a trigger %s, and no %s", others, own);
 	free(own);
 	return rc;
 }
@@ -385,14 +373,18 @@ check_peers(struct check *k, const struct peers *p, struct err *e)
 
 	if (read_settings(k->ctl, &flagged, &same_types, e) < 0)
 		return -1;
-	if (!p->listed)
-		find_entry(k, &not_filled, "it is not in the registry");
-	else if (!flagged)
-		find_entry(k, &not_filled, "fan_out of its settings is not 1");
+	if (!p->listed || !flagged)
+		find_entry(k, SCHEMA_FAIL, "other outboxes take the same "
+		    "events, and this one gets no rows from outbox_enqueue",
+		    !p->listed ? "it is not in the registry" :
+		    "fan_out of its settings is not 1");
 	else if (!same_types)
-		find_entry(k, &old_types, "types of its settings differ");
+		find_entry(k, SCHEMA_WARN, "outbox_enqueue makes rows for "
+		    "other types than publish.types",
+		    "types of its settings differ");
 	else if (!p->right)
-		find_entry(k, &old_entry, "its row of the registry differs");
+		find_entry(k, SCHEMA_WARN, "status of the other outboxes "
+		    "shows what it was", "its row of the registry differs");
 	return check_procedures(k, p, e) < 0 ? -1 : check_triggers(k, p, e);
 }
 
@@ -405,12 +397,10 @@ check_alone(struct check *k, struct err *e)
 	if (store_unregistered(k->ctl->store, name, e) < 0)
 		return -1;
 	if (name[0] != '\0')
-		schema_find(k->report, T_REGISTRY, (struct schema_cost){
-		    SCHEMA_WARN, "if it takes the same events, enqueuing fills "
-		    "only one of the two; run outboxctl schema install with "
-		    "the configuration of that outbox" }, "",
-		    "%s: the outbox of %s is not in it",
-		    schema_name(k, T_REGISTRY), name)->by_hand = true;
+		schema_find(k, T_REGISTRY, SCHEMA_WARN, "if it takes the same "
+		    "events, enqueuing fills only one of the two; run "
+		    "outboxctl schema install with the configuration of that "
+		    "outbox", "the outbox of %s is not in it", name);
 	return 0;
 }
 
@@ -427,12 +417,10 @@ check_value(struct check *k, struct err *e)
 	    e) < 0)
 		return -1;
 	if (strcmp(by, wanted_by(c->conf)) != 0)
-		schema_find(k->report, T_SETTINGS, (struct schema_cost){
-		    SCHEMA_FAIL, "the daemon refuses to run; outboxctl schema "
-		    "install writes the one of the file" }, "",
-		    "%s: partition_by is \"%s\", and outbox.partition_by "
-		    "\"%s\"", schema_name(k, T_SETTINGS), by,
-		    c->conf->outbox.partition_by)->by_hand = true;
+		schema_find(k, T_SETTINGS, SCHEMA_FAIL, "the daemon refuses to "
+		    "run; outboxctl schema install writes the one of the file",
+		    "partition_by is \"%s\", and outbox.partition_by \"%s\"",
+		    by, c->conf->outbox.partition_by);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* schema.c - schema print, install, check and upgrade */
 
-#include "ctl/schema/schema.h"
+#include "ctl/schema/schema_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,40 +41,22 @@ schema_print(struct ctl *c)
 	return CTL_DONE;
 }
 
-/* Find the tables that are known not to exist. */
+/* "a, b": the tables that are not there, or not to be seen */
 static int
-read_missing(struct ctl *c, bool missing[NTABLES], struct err *e)
+list_missing(struct ctl *c, struct buf *to, unsigned *n, struct err *e)
 {
-	struct db_rows	*rows;
+	struct schema_model	live;
+	int			rc = schema_read_live(c, &live, e);
 
-	for (enum store_table t = 0; t < NTABLES; t++)
-		missing[t] = schema_is_used(c, t);
-	store_sql(c->store, "SELECT table_name FROM information_schema.tables "
-	    "WHERE table_schema = DATABASE()");
-	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
-		return -1;
-	while (db_next(rows))
-		for (enum store_table t = 0; t < NTABLES; t++)
-			if (strcmp(db_text(rows, 0),
-			    store_table_name(c->store, t)) == 0)
-				missing[t] = false;
-	db_rows_free(rows);
-	return 0;
-}
-
-/* "a, b" */
-static unsigned
-list_missing(struct ctl *c, const bool missing[NTABLES], struct buf *to)
-{
-	unsigned	n = 0;
-
-	for (enum store_table t = 0; t < NTABLES; t++)
-		if (missing[t])
-			buf_printf(to, "%s%s", n++ == 0 ? "" : ", ",
+	*n = 0;
+	for (enum store_table t = 0; rc == 0 && t < NTABLES; t++)
+		if (schema_is_used(c, t) && live.tables[t].engine == NULL)
+			buf_printf(to, "%s%s", (*n)++ == 0 ? "" : ", ",
 			    store_table_name(c->store, t));
-	if (n == 0)
+	if (*n == 0)
 		buf_str(to, "nothing: no table is missing");
-	return n;
+	schema_model_free(&live);
+	return rc;
 }
 
 /* Read the schema again, as the audit table may be new, and note n changes. */
@@ -127,15 +109,15 @@ refuse_install(struct ctl *c, const struct err *e)
 int
 schema_install(struct ctl *c)
 {
-	bool		missing[NTABLES];
 	struct buf	names = { 0 };
 	struct err	e;
 	unsigned	n;
 	int		status = CTL_DONE;
 
-	if (read_missing(c, missing, &e) < 0)
+	if (list_missing(c, &names, &n, &e) < 0) {
+		buf_free(&names);
 		return ctl_fail(c, &e);
-	n = list_missing(c, missing, &names);
+	}
 	if (c->args.trigger) {
 		buf_printf(&names, "%s the trigger on %s",
 		    n > 0 ? "," : ", but", store_table_name(c->store,
@@ -154,45 +136,74 @@ schema_install(struct ctl *c)
 static const char *const levels[] = { "note", "warn", "fail" };
 #define NLEVELS	((int)(sizeof(levels) / sizeof(levels[0])))
 
-/* The statement that is tried first; the caller frees. */
+/*
+ * The statement that is tried first; the caller frees.  The one that makes a
+ * table is long; what follows it is not.
+ */
 static char *
-remedy_of(const struct schema_finding *f)
+remedy_of(const struct schema_finding *f, bool whole)
 {
-	return xasprintf("%s%s", f->sql, schema_ways[f->way]);
-}
+	const char	*rest = strchr(f->sql.data, ';');
 
-/* The statement that makes a table is long; what follows it is not. */
-static char *
-short_remedy(const struct schema_finding *f, bool whole)
-{
-	const char	*rest = strchr(f->sql, ';');
-
-	if (whole || strncasecmp(f->sql, "CREATE TABLE ", 13) != 0)
-		return remedy_of(f);
+	if (whole || strncasecmp(f->sql.data, "CREATE TABLE ", 13) != 0)
+		return xasprintf("%s%s", f->sql.data, schema_ways[f->way]);
 	return xasprintf("outboxctl schema upgrade, which shows the CREATE "
 	    "TABLE with --dry-run%s", rest == NULL ? "" : rest);
 }
 
-static void
-print_finding(const struct schema_finding *f, bool whole)
-{
-	char	*remedy = short_remedy(f, whole);
+/* What upgrade does with a finding, as bits: a list has several kinds. */
+enum kind {
+	DOES = 1,
+	LEAVES = 2,	/* without it the daemon cannot run, or loses rows */
+	IGNORES = 4,
+	ALL = DOES | LEAVES | IGNORES
+};
 
-	display_print(stdout, "%s: %s: %s%s%s\n", levels[f->level], f->what, f->cost,
-	    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
-	free(remedy);
+static enum kind
+kind_of(const struct schema_finding *f)
+{
+	if (f->by != BY_HAND)
+		return DOES;
+	return f->level == SCHEMA_FAIL && f->sql.len > 0 &&
+	    strncmp(f->sql.data, "GRANT ", 6) != 0 ? LEAVES : IGNORES;
+}
+
+static void
+print_findings(const struct schema_report *r, unsigned kinds, bool whole)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct schema_finding	*f = &r->findings[i];
+		char				*remedy;
+
+		if ((kind_of(f) & kinds) == 0)
+			continue;
+		remedy = remedy_of(f, whole);
+		display_print(stdout, "%s: %s: %s%s%s\n", levels[f->level],
+		    f->what.data, f->cost.data,
+		    remedy[0] == '\0' ? "" : "; remedy: ", remedy);
+		free(remedy);
+	}
 }
 
 static json_t *
-finding_json(const struct schema_finding *f)
+findings_json(const struct schema_report *r, unsigned kinds)
 {
-	char	*remedy = remedy_of(f);
-	json_t	*row = json_pack("{s:s, s:s, s:s, s:s, s:b}", "level",
-	    levels[f->level], "what", f->what, "cost", f->cost, "remedy",
-	    remedy, "upgrade", !f->by_hand);
+	json_t	*rows = json_array();
 
-	free(remedy);
-	return row;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct schema_finding	*f = &r->findings[i];
+		char				*remedy;
+
+		if ((kind_of(f) & kinds) == 0)
+			continue;
+		remedy = remedy_of(f, true);
+		json_array_append_new(rows, json_pack(
+		    "{s:s, s:s, s:s, s:s, s:b}", "level", levels[f->level],
+		    "what", f->what.data, "cost", f->cost.data, "remedy",
+		    remedy, "upgrade", kind_of(f) == DOES));
+		free(remedy);
+	}
+	return rows;
 }
 
 /* "8 must, 12 should, 1 may: outboxctl schema upgrade does 20 of them" */
@@ -206,7 +217,7 @@ print_summary(const struct ctl *c, const struct schema_report *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		n[r->findings[i].level]++;
-		done += !r->findings[i].by_hand;
+		done += kind_of(&r->findings[i]) == DOES;
 	}
 	if (n[SCHEMA_FAIL] + n[SCHEMA_WARN] == 0)
 		return;
@@ -226,33 +237,6 @@ print_summary(const struct ctl *c, const struct schema_report *r)
 	    "them");
 }
 
-/* Changes without which the daemon cannot run, or loses rows. */
-static bool
-is_left(const struct schema_finding *f)
-{
-	return f->by_hand && f->level == SCHEMA_FAIL && f->sql[0] != '\0' &&
-	    strncmp(f->sql, "GRANT ", 6) != 0;
-}
-
-/* Print all findings, or only those that upgrade corrects or names. */
-static void
-print_report(const struct ctl *c, const struct schema_report *r, bool all)
-{
-	static const char *const	 columns[] = { NULL };
-	json_t				*rows = json_array();
-
-	for (size_t i = 0; i < r->n; i++)
-		if (!all && r->findings[i].by_hand &&
-		    !(c->args.json && is_left(&r->findings[i])))
-			continue;
-		else if (c->args.json)
-			json_array_append_new(rows,
-			    finding_json(&r->findings[i]));
-		else
-			print_finding(&r->findings[i], !all);
-	print_rows(c, columns, rows);
-}
-
 int
 schema_check(struct ctl *c)
 {
@@ -264,9 +248,12 @@ schema_check(struct ctl *c)
 		schema_report_free(&r);
 		return ctl_fail(c, &e);
 	}
-	if (!c->args.json)
+	if (c->args.json)
+		print_object(c, findings_json(&r, ALL));
+	else {
 		print_summary(c, &r);
-	print_report(c, &r, true);
+		print_findings(&r, ALL, false);
+	}
 	for (size_t i = 0; i < r.n; i++)
 		if (r.findings[i].level == SCHEMA_FAIL)
 			status = CTL_FAILED;
@@ -285,25 +272,25 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 	char		*sql;
 	int		 rc = -1;
 
-	if (f->trigger)
+	if (f->by == BY_TRIGGER)
 		return trigger_install(c, e);
-	if (f->procedures)
+	if (f->by == BY_PROCEDURES)
 		return create_all(c, e);
-	if (f->fan_out)
+	if (f->by == BY_REGISTRY)
 		return store_learn(c->store, e) < 0 ? -1 :
 		    fan_out_register(c, e);
 	for (enum schema_way way = f->way; rc < 0 && way < NWAYS; way++) {
 		if (way == ALTER_PLAIN && f->way != ALTER_PLAIN)
 			display_print(stderr, "outboxctl: %s: the table has to be "
-			    "locked for it: %s\n", f->what, e->text);
-		sql = xasprintf("%s%s", f->sql, schema_ways[way]);
+			    "locked for it: %s\n", f->what.data, e->text);
+		sql = xasprintf("%s%s", f->sql.data, schema_ways[way]);
 		rc = schema_run_all(c, sql, e);
 		free(sql);
 		if (rc < 0 && store_fault(c->store) != DB_WRONG)
 			break;
 	}
-	if (rc < 0 && f->undo != NULL)
-		(void)schema_run_all(c, f->undo, &other);
+	if (rc < 0 && f->undo.len > 0)
+		(void)schema_run_all(c, f->undo.data, &other);
 	return rc;
 }
 
@@ -315,7 +302,7 @@ apply_fixes(struct ctl *c, const struct schema_report *r, unsigned *n,
 	int	rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < r->n; i++)
-		if (!r->findings[i].by_hand &&
+		if (kind_of(&r->findings[i]) == DOES &&
 		    (rc = apply_fix(c, &r->findings[i], e)) == 0)
 			++*n;
 	return rc;
@@ -338,42 +325,32 @@ apply_and_note(struct ctl *c, const struct schema_report *r, unsigned left,
 	return learn_and_note(c, *n, e);
 }
 
-static void
-print_left(const struct schema_report *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (is_left(&r->findings[i]))
-			print_finding(&r->findings[i], true);
-}
-
 /* What was done and what is left. */
 static void
 print_rest(const struct ctl *c, const struct schema_report *r, unsigned n)
 {
-	json_t	*rows = json_array();
-
-	if (!c->args.json) {
-		display_print(stdout, "%u change%s made; left to the operator:\n", n,
-		    n == 1 ? "" : "s");
-		print_left(r);
-		json_decref(rows);
+	if (c->args.json) {
+		print_object(c, json_pack("{s:I, s:b, s:o}", "changed",
+		    (json_int_t)n, "dry_run", 0, "left",
+		    findings_json(r, LEAVES)));
 		return;
 	}
-	for (size_t i = 0; i < r->n; i++)
-		if (is_left(&r->findings[i]))
-			json_array_append_new(rows,
-			    finding_json(&r->findings[i]));
-	print_object(c, json_pack("{s:I, s:b, s:o}", "changed", (json_int_t)n,
-	    "dry_run", 0, "left", rows));
+	display_print(stdout, "%u change%s made; left to the operator:\n", n,
+	    n == 1 ? "" : "s");
+	print_findings(r, LEAVES, true);
 }
 
 static void
 print_plan(const struct ctl *c, const struct schema_report *r, unsigned left)
 {
-	print_report(c, r, false);
-	if (left > 0 && !c->args.json) {
+	if (c->args.json) {
+		print_object(c, findings_json(r, DOES | LEAVES));
+		return;
+	}
+	print_findings(r, DOES, true);
+	if (left > 0) {
 		display_print(stdout, "Left to the operator:\n");
-		print_left(r);
+		print_findings(r, LEAVES, true);
 	}
 }
 
@@ -391,9 +368,9 @@ plan_of(const struct schema_report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct schema_finding *f = &r->findings[i];
 
-		p.left += is_left(f);
-		p.n += !f->by_hand;
-		if (!f->by_hand && f->nrows > p.nrows)
+		p.left += kind_of(f) == LEAVES;
+		p.n += kind_of(f) == DOES;
+		if (kind_of(f) == DOES && f->nrows > p.nrows)
 			p.nrows = f->nrows;
 	}
 	return p;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/log.h"
 #include "util/xalloc.h"
 
 static bool
@@ -22,157 +23,201 @@ must_have(const struct check *k, enum store_table t)
 	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
 }
 
-/* For the settings table, the statement also inserts its row. */
-static void
-check_missing_table(struct check *k, enum store_table t)
+static int
+put_create(const struct check *k, enum store_table t, struct buf *to,
+    struct err *e)
 {
-	struct schema_cost	 cost = schema_cannot_run;
-	char			*sql;
+	const struct schema_wanted	*w = schema_wanted_of(k->ctl, t);
+	struct buf			 text = { 0 };
+	const char			*create;
+	int				 rc;
+
+	rc = schema_put_table(k->ctl->conf, w == &schema_wanted[t] ?
+	    schema_file_schema : schema_file_inline, w->name, &text, e);
+	if (rc == 0 && (create = strstr(text.data, "CREATE TABLE")) != NULL)
+		schema_squeeze(to, create, strcspn(create, ";"));
+	buf_free(&text);
+	return rc;
+}
+
+/* The INSERT of the one row, and the SELECTs before it. */
+static void
+put_settings_row(const struct check *k, struct buf *to)
+{
+	const char	*from = strstr(k->text.data, "\nSELECT ");
+	const char	*end = from == NULL ? NULL :
+			    strstr(from, "\nINSERT IGNORE ");
+
+	if (end == NULL)
+		panic("sql/: there is no row of settings");
+	schema_squeeze(to, from, (size_t)(end - from) + strcspn(end, ";"));
+}
+
+static int
+check_missing_table(struct check *k, enum store_table t, struct err *e)
+{
+	struct schema_finding	*f;
+	bool			 must = must_have(k, t);
 
 	if (schema_has(k, t) || !schema_is_used(k->ctl, t))
-		return;
-	sql = t != T_SETTINGS ? xstrdup(k->wanted.tables[t].create) :
-	    xasprintf("%s; %s", k->wanted.tables[t].create,
-	    k->wanted.settings_row);
-	if (!must_have(k, t))
-		cost = (struct schema_cost){ SCHEMA_WARN,
-		    store_cost_of_table(t) };
-	schema_find(k->report, t, cost, sql,
-	    "%s: no such table, or no right to see it (outboxctl setup "
-	    "--no-event creates and grants)", schema_name(k, t));
-	free(sql);
+		return 0;
+	f = schema_find(k, t, must ? SCHEMA_FAIL : SCHEMA_WARN,
+	    must ? schema_cannot_run : store_cost_of_table(t),
+	    "no such table, or no right to see it (outboxctl setup --no-event "
+	    "creates and grants)");
+	f->by = BY_SQL;
+	if (put_create(k, t, &f->sql, e) < 0)
+		return -1;
+	if (t == T_SETTINGS) {
+		buf_str(&f->sql, "; ");
+		put_settings_row(k, &f->sql);
+	}
+	return 0;
 }
 
 static void
 check_engine(struct check *k, enum store_table t)
 {
-	if (strcasecmp(k->live.tables[t].engine, "InnoDB") != 0)
-		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL, "its "
-		    "rows belong to no transaction, and messages are lost" },
-		    "ENGINE=InnoDB", "its engine is %s",
-		    k->live.tables[t].engine)->by_hand = true;
+	const char		*engine = k->live.tables[t].engine;
+	struct schema_finding	*f;
+
+	if (strcasecmp(engine, "InnoDB") == 0)
+		return;
+	f = schema_find(k, t, SCHEMA_FAIL, "its rows belong to no transaction, "
+	    "and messages are lost", "its engine is %s", engine);
+	schema_put(k, f, "ALTER TABLE {t} ENGINE=InnoDB", NULL);
 }
 
-/* name points at the constraint's name, as the server quotes it. */
-static void
-find_foreign_key(struct check *k, const char *name)
+/*
+ * SHOW CREATE TABLE, as information_schema shows constraints to owners only;
+ * "": there is no right to it.  The caller frees.  NULL: see err.
+ */
+static char *
+show_create(struct check *k, enum store_table t, struct err *e)
 {
-	const char	*end = name + 1;
-	char		*change;
-	int		 n;
+	struct store	*s = k->ctl->store;
+	struct db_rows	*rows;
+	char		*text;
 
-	for (; *end != '\0' && (*end != '`' || end[1] == '`'); end++)
-		end += *end == '`';
-	n = (int)(end - name) - 1;
-	change = xasprintf("DROP FOREIGN KEY `%.*s`", n, name + 1);
-	schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
-	    "each insert looks up and locks the event, and an event cannot be "
-	    "archived while its row is kept" }, change, "foreign key %.*s", n,
-	    name + 1);
-	free(change);
+	store_sql(s, "SHOW CREATE TABLE ");
+	store_put_name(s, schema_name(k, t));
+	rows = store_query(s, k->ctl->command->words, e);
+	if (rows == NULL)
+		return store_fault(s) == DB_WRONG ? xstrdup("") : NULL;
+	text = xstrdup(db_next(rows) ? db_text(rows, 1) : "");
+	db_rows_free(rows);
+	return text;
 }
 
-/* information_schema shows them to owners only, so read SHOW CREATE TABLE. */
+/* The name in backticks, as the server quotes it. */
+static void
+find_foreign_key(struct check *k, const char *name, int n)
+{
+	struct schema_finding	*f;
+
+	f = schema_find(k, T_OUTBOX, SCHEMA_NOTE,
+	    "each insert looks up and locks the event, and an event cannot be "
+	    "archived while its row is kept", "foreign key %.*s", n - 2,
+	    name + 1);
+	schema_put(k, f, "ALTER TABLE {t} DROP FOREIGN KEY ", NULL);
+	buf_add(&f->sql, name, (size_t)n);
+}
+
 static int
 check_foreign_keys(struct check *k, struct err *e)
 {
-	struct db_rows	*rows;
+	static const char	 before[] = "CONSTRAINT ", behind[] =
+				    " FOREIGN KEY (";
+	const char		*end;
+	char			*create;
 
 	if (!schema_has(k, T_OUTBOX))
 		return 0;
-	store_sql(k->ctl->store, "SHOW CREATE TABLE {outbox}");
-	rows = store_query(k->ctl->store, k->ctl->command->words, e);
-	if (rows == NULL)
-		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
-	for (const char *p = db_next(rows) ? db_nullable(rows, 1) : NULL;
-	    p != NULL && (p = strstr(p, "CONSTRAINT `")) != NULL; p++) {
-		size_t n = strcspn(p, "\n");
-
-		if (memmem(p, n, "` FOREIGN KEY (", 15) != NULL)
-			find_foreign_key(k, p + strlen("CONSTRAINT "));
+	if ((create = show_create(k, T_OUTBOX, e)) == NULL)
+		return -1;
+	for (const char *p = create; (p = strstr(p, before)) != NULL; ) {
+		p += strlen(before);
+		end = memmem(p, strcspn(p, "\n"), behind, strlen(behind));
+		if (*p == '`' && end != NULL)
+			find_foreign_key(k, p, (int)(end - p));
 	}
-	db_rows_free(rows);
+	free(create);
 	return 0;
 }
 
-/* Has the live table, as SHOW CREATE TABLE has it, this wanted constraint? */
-static void
-check_constraint(struct check *k, enum store_table t, const char *live,
-    const char *wanted)
+/* "CONSTRAINT name CHECK (...)" has to be in the live table. */
+static int
+check_constraint(struct check *k, enum store_table t, const char *create,
+    const char *wanted, struct err *e)
 {
-	const char	*name = wanted + strlen("CONSTRAINT ");
-	char		*plain, *change;
-	int		 n;
+	struct buf		 own = { 0 }, plain = { 0 };
+	struct schema_finding	*f;
+	const char		*name;
+	int			 n;
 
+	if (schema_put_text(k->ctl->conf, wanted, &own, e) < 0)
+		return -1;
+	name = own.data + strlen("CONSTRAINT ");
 	name += *name == '`';
 	n = (int)strcspn(name, "` ");
-	plain = xasprintf("CONSTRAINT `%.*s` CHECK ", n, name);
-	if (strstr(live, plain) == NULL) {
-		change = xasprintf("ADD %s", wanted);
-		schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN,
-		    "rows may have values that enqueuing cannot work with" },
-		    change, "no constraint %.*s", n, name);
-		free(change);
+	buf_printf(&plain, "CONSTRAINT `%.*s` CHECK ", n, name);
+	if (strstr(create, plain.data) == NULL) {
+		f = schema_find(k, t, SCHEMA_WARN,
+		    "rows may have values that enqueuing cannot work with",
+		    "no constraint %.*s", n, name);
+		schema_put(k, f, "ALTER TABLE {t} ADD ", NULL);
+		buf_str(&f->sql, own.data);
+		f->by = BY_SQL;
 	}
-	free(plain);
+	buf_free(&plain);
+	buf_free(&own);
+	return 0;
 }
 
 /* Those of the two tables of which enqueuing makes SQL. */
 static int
 check_constraints(struct check *k, enum store_table t, struct err *e)
 {
-	struct db_rows	*rows;
-	char		*copy, *p, *wanted;
+	const char *const	*wanted = schema_wanted_of(k->ctl, t)->checks;
+	char			*create;
+	int			 rc = 0;
 
-	if (!schema_has(k, t) || k->wanted.tables[t].checks.len == 0)
+	if (!schema_has(k, t) || wanted == NULL)
 		return 0;
-	store_sql(k->ctl->store, "SHOW CREATE TABLE ");
-	store_put_name(k->ctl->store, schema_name(k, t));
-	rows = store_query(k->ctl->store, k->ctl->command->words, e);
-	if (rows == NULL)
-		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
-	p = copy = xstrdup(k->wanted.tables[t].checks.data);
-	while (db_next(rows) && (wanted = strsep(&p, "\n")) != NULL)
-		for (; wanted != NULL && *wanted != '\0';
-		    wanted = strsep(&p, "\n"))
-			check_constraint(k, t, db_text(rows, 1), wanted);
-	free(copy);
-	db_rows_free(rows);
-	return 0;
+	if ((create = show_create(k, t, e)) == NULL)
+		return -1;
+	for (; rc == 0 && create[0] != '\0' && *wanted != NULL; wanted++)
+		rc = check_constraint(k, t, create, *wanted, e);
+	free(create);
+	return rc;
 }
 
 /* Judge the version that version_of() has read. */
 static void
 judge_version(struct check *k, const char *version, bool newer)
 {
-	const char	*name = schema_name(k, T_SETTINGS);
-	char		*sql, *named;
+	struct schema_finding	*f;
 
 	if (version[0] == '\0') {
-		schema_find(k->report, T_SETTINGS, schema_cannot_run,
-		    k->wanted.settings_row, "%s: has no row", name);
-		return;
-	}
-	if (newer) {
-		schema_find(k->report, T_SETTINGS, (struct schema_cost){
-		    SCHEMA_FAIL, "the daemon refuses to run: install a newer "
-		    "one" }, "",
-		    "%s: schema version %s is newer than %u", name, version,
-		    store_schema_version)->by_hand = true;
-		return;
-	}
-	named = db_named(name);
-	sql = xasprintf("UPDATE %s SET schema_version = %u WHERE id = 1 AND "
-	    "schema_version < %u", named, store_schema_version,
-	    store_schema_version);
-	free(named);
-	if (strtoul(version, NULL, 10) < store_schema_version)
-		schema_find(k->report, T_SETTINGS, (struct schema_cost){
-		    SCHEMA_WARN, "daemons that are too old for these tables "
-		    "do not refuse to run" }, sql,
-		    "%s: schema version %s is older than %u", name, version,
+		f = schema_find(k, T_SETTINGS, SCHEMA_FAIL, schema_cannot_run,
+		    "has no row");
+		put_settings_row(k, &f->sql);
+		f->by = BY_SQL;
+	} else if (newer) {
+		schema_find(k, T_SETTINGS, SCHEMA_FAIL, "the daemon "
+		    "refuses to run: install a newer one",
+		    "schema version %s is newer than %u", version,
 		    store_schema_version);
-	free(sql);
+	} else if (strtoul(version, NULL, 10) < store_schema_version) {
+		f = schema_find(k, T_SETTINGS, SCHEMA_WARN, "daemons that are "
+		    "too old for these tables do not refuse to run",
+		    "schema version %s is older than %u", version,
+		    store_schema_version);
+		schema_put(k, f, "UPDATE {t} SET schema_version = ", NULL);
+		buf_printf(&f->sql, "%u WHERE id = 1 AND schema_version < %u",
+		    store_schema_version, store_schema_version);
+		f->by = BY_SQL;
+	}
 }
 
 static int
@@ -216,24 +261,22 @@ judge_procedure(struct check *k, const char *name, const char *comment)
 	unsigned long	 has = procedures_in(comment);
 	bool		 older = has > 0 && has < wanted;
 	struct schema_finding	*f;
-	char		*sql, *named;
+	char		*about;
 
 	if (has == wanted)
 		return;
-	named = db_named(name);
-	sql = xasprintf("DROP PROCEDURE %s", named);
-	free(named);
-	f = schema_find(k->report, T_OUTBOX, older && mariadb ?
-	    (struct schema_cost){ SCHEMA_WARN, "it enqueues by older rules; "
-	    "outboxctl schema upgrade replaces it" } :
-	    (struct schema_cost){ older ? SCHEMA_WARN : SCHEMA_NOTE,
+	about = xasprintf("procedure %s", name);
+	f = schema_find_about(k, T_OUTBOX, about, older ? SCHEMA_WARN :
+	    SCHEMA_NOTE, older && mariadb ? "it enqueues by older rules; "
+	    "outboxctl schema upgrade replaces it" :
 	    "it may enqueue by older rules; run outboxctl schema install, and "
-	    "load grants.sql if the old one has to be dropped first" },
-	    mariadb ? "" : sql,
-	    "procedure %s: it is not of this version", name);
-	f->procedures = older && mariadb;
-	f->by_hand = !f->procedures;
-	free(sql);
+	    "load grants.sql if the old one has to be dropped first",
+	    "it is not of this version");
+	if (!mariadb)
+		schema_put(k, f, "DROP PROCEDURE {n}", name);
+	if (older && mariadb)
+		f->by = BY_PROCEDURES;
+	free(about);
 }
 
 /*
@@ -291,7 +334,8 @@ check_all(struct check *k, struct err *e)
 	if (!first)
 		schema_claim_index(k);
 	for (enum store_table t = 0; t < NTABLES; t++)
-		check_missing_table(k, t);
+		if (check_missing_table(k, t, e) < 0)
+			return -1;
 	schema_labels(k, T_PARTITIONS);
 	schema_labels(k, T_BLOCKED);
 	for (enum store_table t = 0; t < NTABLES; t++)
@@ -304,14 +348,11 @@ check_all(struct check *k, struct err *e)
 	    check_version(k, e) < 0 || check_foreign_keys(k, e) < 0 ||
 	    check_procedure(k, e) < 0)
 		return -1;
-	if (schema_has(k, schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS :
-	    T_OUTBOX) && trigger_check(k->ctl, k->report, e) < 0)
-		return -1;
-	if (fan_out_check(k, e) < 0)
+	if ((schema_has(k, schema_events(k)) && trigger_check(k, e) < 0) ||
+	    fan_out_check(k, e) < 0)
 		return -1;
 	schema_spare_indexes(k);
-	return schema_spare_rights(k->ctl, k->report, e) < 0 ? -1 :
-	    schema_check_rights(k->ctl, &k->live, k->report, e);
+	return schema_rights(k, e);
 }
 
 int
@@ -321,11 +362,13 @@ schema_compare(struct ctl *c, struct schema_report *report, struct err *e)
 	int		rc;
 
 	memset(report, 0, sizeof(*report));
-	rc = schema_read_wanted(c, &k.wanted, e) < 0 ||
+	schema_read_wanted(c, &k.wanted);
+	rc = schema_render(c->conf, &k.text, e) < 0 ||
 	    schema_read_live(c, &k.live, e) < 0 ? -1 : check_all(&k, e);
 	for (size_t i = 0; i < report->n; i++)
 		report->findings[i].nrows =
 		    k.live.tables[report->findings[i].table].nrows;
+	buf_free(&k.text);
 	schema_model_free(&k.wanted);
 	schema_model_free(&k.live);
 	return rc;

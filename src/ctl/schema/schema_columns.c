@@ -2,27 +2,7 @@
 
 #include "ctl/schema/schema_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "util/xalloc.h"
-
-/* Tables of producers, into which the daemon inserts no rows. */
-static bool
-is_theirs(enum store_table t)
-{
-	return t == T_EVENTS || t == T_OUTBOX;
-}
-
-/* Text columns that may be shorter than in the schema. */
-static const struct {
-	enum store_table	 table;
-	const char		*column;
-	uint64_t		 length;
-} enough[] = {
-	{ T_OUTBOX, "partition_key", 21 },	/* "!" and a sequence */
-	{ T_WORKERS, "hostname", 64 },		/* the maximum of Linux */
-};
 
 /* Columns that the daemon cannot do without, and the reason. */
 static const struct {
@@ -43,68 +23,85 @@ static const struct {
 	  "waits" },
 };
 
-static struct schema_cost
+static const char *
 cost_of_needed(const char *word)
 {
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (strcmp(needed[i].word, word) == 0)
-			return (struct schema_cost){ SCHEMA_FAIL,
-			    needed[i].cost };
+			return needed[i].cost;
 	return schema_cannot_run;
 }
 
-/* A name in an ALTER: that of an application's own may be a word of SQL. */
-static char *
-quoted(const struct check *k, enum store_table t, const char *name)
+static const char *
+word_of(const struct check *k, enum store_table t, const char *name)
 {
-	bool	ours = strcmp(store_column_word(k->ctl->store, t, name),
-		    name) == 0;
-
-	return ours ? xstrdup(name) : db_named(name);
+	return store_column_word(k->ctl->store, t, name);
 }
 
-/* The cost of a missing column. */
-static struct schema_cost
-cost_of_column(const struct check *k, enum store_table t, const char *column)
+void
+schema_put_column(const struct check *k, enum store_table t, const char *name,
+    struct buf *to)
+{
+	if (strcmp(word_of(k, t, name), name) == 0)
+		buf_str(to, name);
+	else
+		db_name(to, name);
+}
+
+/* The cost of a missing column, and its level. */
+static const char *
+cost_of_column(const struct check *k, enum store_table t, const char *column,
+    enum schema_level *level)
 {
 	const char	*cost = store_cost_of_column(k->ctl->store, t, column);
 
-	if (cost == NULL && t == T_OUTBOX)
-		return cost_of_needed(store_column_word(k->ctl->store, t,
-		    column));
+	*level = cost == NULL ? SCHEMA_FAIL : SCHEMA_WARN;
 	if (cost == NULL)
-		return schema_cannot_run;
-	if (cost[0] == '\0' && strcmp(column, "replay_no") == 0)
-		cost = "outboxctl messages replay does not work";
-	else if (cost[0] == '\0')
-		cost = strstr(column, "_at") != NULL ?
-		    "that time is not recorded" :
-		    "outboxctl cannot record it";
-	return (struct schema_cost){ SCHEMA_WARN, cost };
+		return t == T_OUTBOX ? cost_of_needed(word_of(k, t, column)) :
+		    schema_cannot_run;
+	if (cost[0] != '\0')
+		return cost;
+	if (strcmp(column, "replay_no") == 0)
+		return "outboxctl messages replay does not work";
+	return strstr(column, "_at") != NULL ? "that time is not recorded" :
+	    "outboxctl cannot record it";
 }
 
 /* It numbers all rows, and takes a lock for that. */
 static void
-find_missing_order(struct check *k, const char *name)
+add_order(struct check *k, struct schema_finding *f, const char *name)
 {
-	struct schema_cost	 cost = cost_of_column(k, T_OUTBOX, name);
-	char			*how, *sql = schema_order(k, name, &how);
-	char			*text = xasprintf("%s; %s", cost.text, how);
-	char			*table = db_named(schema_name(k, T_OUTBOX));
-	char			*column = db_named(name);
-	struct schema_finding	*f;
+	buf_str(&f->cost, "; ");
+	schema_order(k, name, f);
+	if (strncmp(f->sql.data, "LOCK ", 5) != 0)
+		return;
+	f->by = BY_SQL;
+	schema_put_sql(k, T_OUTBOX, "UNLOCK TABLES; ALTER TABLE {t} DROP "
+	    "COLUMN {n}", name, &f->undo);
+}
 
-	f = schema_find(k->report, T_OUTBOX, (struct schema_cost){ cost.level,
-	    text }, sql, "%s: no column %s", schema_name(k, T_OUTBOX), name);
-	f->by_hand = strncmp(sql, "LOCK ", 5) != 0;
-	if (!f->by_hand)
-		f->undo = xasprintf("UNLOCK TABLES; ALTER TABLE %s DROP "
-		    "COLUMN %s", table, column);
-	free(column);
-	free(table);
-	free(text);
-	free(sql);
-	free(how);
+static void
+find_missing_column(struct check *k, enum store_table t,
+    const struct schema_column *c)
+{
+	bool			 order = strstr(c->definition,
+				    "AUTO_INCREMENT") != NULL;
+	enum schema_level	 level;
+	const char		*cost = cost_of_column(k, t, c->name, &level);
+	struct schema_finding	*f = schema_find(k, t, level, cost,
+				    "no column %s", c->name);
+
+	if (order && t == T_OUTBOX) {
+		add_order(k, f, c->name);
+		return;
+	}
+	schema_put(k, f, "ALTER TABLE {t} ADD COLUMN ", NULL);
+	schema_put_column(k, t, c->name, &f->sql);
+	buf_printf(&f->sql, " %s%s", c->definition, order ? " UNIQUE" : "");
+	if (!order) {
+		f->way = ALTER_INSTANT;
+		f->by = BY_SQL;
+	}
 }
 
 void
@@ -112,36 +109,11 @@ schema_missing_columns(struct check *k, enum store_table t)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[t];
 
-	for (size_t i = 0; i < wanted->ncolumns; i++) {
-		const struct schema_column	*c = &wanted->columns[i];
-		struct schema_finding		*f;
-		char				*change, *name;
-		bool				 order;
-
-		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
-			continue;
-		if (t == T_OUTBOX &&
-		    strstr(c->definition, "AUTO_INCREMENT") != NULL) {
-			find_missing_order(k, c->name);
-			continue;
-		}
-		name = quoted(k, t, c->name);
-		order = strstr(c->definition, "AUTO_INCREMENT") != NULL;
-		change = xasprintf("ADD COLUMN %s %s%s", name, c->definition,
-		    order ? " UNIQUE" : "");
-		f = schema_alter(k, t, cost_of_column(k, t, c->name), change,
-		    "no column %s", c->name);
-		f->way = order ? ALTER_PLAIN : ALTER_INSTANT;
-		f->by_hand = order;
-		free(change);
-		free(name);
-	}
+	for (size_t i = 0; i < wanted->ncolumns; i++)
+		if (schema_column_of(&k->live.tables[t],
+		    wanted->columns[i].name) == NULL)
+			find_missing_column(k, t, &wanted->columns[i]);
 }
-
-static const struct schema_cost slow_join = { SCHEMA_WARN,
-	"a join of the two reads and locks the whole table" };
-static const struct schema_cost no_join = { SCHEMA_FAIL,
-	"the server refuses to join the two" };
 
 /*
  * Joins compare labels of these tables.  With different collations a join
@@ -150,28 +122,28 @@ static const struct schema_cost no_join = { SCHEMA_FAIL,
 void
 schema_labels(struct check *k, enum store_table t)
 {
-	static const char		 key[] = "partition_key";
-	const char			*theirs;
 	const struct schema_model	*m = schema_has(k, t) ? &k->live :
-	    &k->wanted;
+					    &k->wanted;
 	const struct schema_column	*outbox, *c;
+	struct schema_finding		*f;
 	bool				 binary;
-	char				*change;
 
-	theirs = store_column_name(k->ctl->store, key);
-	outbox = schema_column_of(&k->live.tables[T_OUTBOX], theirs);
-	c = schema_column_of(&m->tables[t], key);
+	outbox = schema_outbox_column(k, "partition_key");
+	c = schema_column_of(&m->tables[t], "partition_key");
 	if (outbox == NULL || c == NULL ||
 	    strcmp(outbox->collation, c->collation) == 0)
 		return;
 	binary = strstr(outbox->collation, "_bin") != NULL ||
 	    strstr(c->collation, "_bin") != NULL;
-	change = xasprintf("MODIFY %s VARCHAR(64) COLLATE %s NOT NULL", key,
-	    outbox->collation);
-	schema_alter(k, t, binary ? slow_join : no_join, change,
-	    "%s is %s, but that of %s is %s", key, c->collation,
+	f = schema_find(k, t, binary ? SCHEMA_WARN : SCHEMA_FAIL, binary ?
+	    "a join of the two reads and locks the whole table" :
+	    "the server refuses to join the two",
+	    "partition_key is %s, but that of %s is %s", c->collation,
 	    schema_name(k, T_OUTBOX), outbox->collation);
-	free(change);
+	schema_put(k, f, "ALTER TABLE {t} ", NULL);
+	buf_printf(&f->sql, "MODIFY partition_key VARCHAR(64) COLLATE %s "
+	    "NOT NULL", outbox->collation);
+	f->by = BY_SQL;
 }
 
 enum kind { KIND_NUMBER, KIND_TEXT, KIND_MOMENT, KIND_OTHER };
@@ -186,22 +158,20 @@ kind_of(const char *type)
 	    strstr(type, "blob") != NULL || strstr(type, "binary") != NULL ||
 	    strcmp(type, "json") == 0)
 		return KIND_TEXT;
-	if (strcmp(type, "timestamp") == 0 || strcmp(type, "datetime") == 0)
-		return KIND_MOMENT;
-	return KIND_OTHER;
+	return schema_is_moment(type) ? KIND_MOMENT : KIND_OTHER;
 }
 
+/* Two columns may be shorter than in the schema. */
 static uint64_t
 length_that_is_enough(const struct check *k, enum store_table t,
     const struct schema_column *wanted)
 {
-	const char	*word = store_column_word(k->ctl->store, t,
-			    wanted->name);
+	const char	*word = word_of(k, t, wanted->name);
 
-	for (size_t i = 0; i < sizeof(enough) / sizeof(enough[0]); i++)
-		if (enough[i].table == t &&
-		    strcmp(enough[i].column, word) == 0)
-			return enough[i].length;
+	if (t == T_OUTBOX && strcmp(word, "partition_key") == 0)
+		return 21;	/* "!" and a sequence */
+	if (t == T_WORKERS && strcmp(word, "hostname") == 0)
+		return 64;	/* the maximum of Linux */
 	return wanted->length;
 }
 
@@ -247,7 +217,7 @@ judge_type(const struct check *k, enum store_table t,
 static bool
 may_be_not_null(const struct check *k, enum store_table t, const char *name)
 {
-	const char	*column = store_column_word(k->ctl->store, t, name);
+	const char	*column = word_of(k, t, name);
 
 	return t == T_EVENTS || t == T_WORKERS || t == T_AUDIT ||
 	    strcmp(column, "partition_key") == 0 ||
@@ -265,11 +235,32 @@ is_of_event(const struct check *k, enum store_table t, const char *name)
 
 	if (t != T_OUTBOX || !store_is_inline(k->ctl->store))
 		return false;
-	word = store_column_word(k->ctl->store, t, name);
+	word = word_of(k, t, name);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i], word) == 0)
 			return true;
 	return false;
+}
+
+/* The problem with a live column, with its *level; NULL: none. */
+static const char *
+judge_column(const struct check *k, enum store_table t,
+    const struct schema_column *wanted, const struct schema_column *c,
+    enum schema_level *level)
+{
+	const char	*cost = judge_type(k, t, wanted, c, level);
+
+	if (cost == NULL && wanted->nullable && !c->nullable &&
+	    !may_be_not_null(k, t, c->name)) {
+		*level = SCHEMA_FAIL;
+		return "the daemon writes NULL there, which is refused";
+	}
+	if (cost == NULL && !wanted->nullable && c->nullable &&
+	    t != T_EVENTS) {
+		*level = SCHEMA_NOTE;
+		return "a row with NULL there is never found";
+	}
+	return cost;
 }
 
 /* Compare a live column with the wanted one. */
@@ -277,39 +268,27 @@ static void
 check_column(struct check *k, enum store_table t,
     const struct schema_column *wanted, const struct schema_column *c)
 {
-	enum schema_level	 level = SCHEMA_FAIL;
+	enum schema_level	 level;
+	struct schema_finding	*f;
 	const char		*cost;
-	char			*change, *name;
 
 	if (t == T_OUTBOX && schema_foreign(k, wanted, c))
 		return;
 	/* In mode inline producers write some columns of the outbox. */
 	if (is_of_event(k, t, c->name))
 		t = T_EVENTS;
-	cost = judge_type(k, t, wanted, c, &level);
-
-	if (cost == NULL && wanted->nullable && !c->nullable &&
-	    !may_be_not_null(k, t, c->name)) {
-		level = SCHEMA_FAIL;
-		cost = "the daemon writes NULL there, which is refused";
-	} else if (cost == NULL && !wanted->nullable && c->nullable &&
-	    t != T_EVENTS) {
-		level = SCHEMA_NOTE;
-		cost = "a row with NULL there is never found";
-	}
-	if (cost == NULL)
+	if ((cost = judge_column(k, t, wanted, c, &level)) == NULL)
 		return;
-	name = quoted(k, t, c->name);
-	change = xasprintf("MODIFY %s %s", name, wanted->definition);
-	free(name);
+	f = schema_find(k, t, level, cost, c->length == 0 ?
+	    "%s is %s%.0llu %s, not %s" : "%s is %s(%llu) %s, not %s", c->name,
+	    c->type, (unsigned long long)c->length, c->nullable ? "NULL" :
+	    "NOT NULL", wanted->definition);
+	schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
+	schema_put_column(k, t, c->name, &f->sql);
+	buf_printf(&f->sql, " %s", wanted->definition);
 	/* Only small tables of the daemon's own are altered by upgrade. */
-	schema_alter(k, t, (struct schema_cost){ level, cost }, change,
-	    c->length == 0 ? "%s is %s%.0llu %s, not %s" :
-	    "%s is %s(%llu) %s, not %s", c->name, c->type,
-	    (unsigned long long)c->length, c->nullable ? "NULL" : "NOT NULL",
-	    wanted->definition)->by_hand = level != SCHEMA_WARN ||
-	    (t != T_DEAD && t != T_BLOCKED);
-	free(change);
+	if (level == SCHEMA_WARN && (t == T_DEAD || t == T_BLOCKED))
+		f->by = BY_SQL;
 }
 
 /* Columns of an event that are copied to other tables. */
@@ -353,21 +332,24 @@ static void
 check_copy(struct check *k, enum store_table t, const struct schema_column *c,
     const struct schema_column *event)
 {
-	uint64_t	 wide = bytes_of(event), room = room_of(k, t, c);
-	char		*change;
+	uint64_t		 wide = bytes_of(event);
+	uint64_t		 room = room_of(k, t, c);
+	struct schema_finding	*f;
 
 	if (room >= wide)
 		return;
-	change = wide > VARBINARY_MAX ?
-	    xasprintf("MODIFY %s LONGBLOB NULL", c->name) :
-	    xasprintf("MODIFY %s VARBINARY(%llu) NULL DEFAULT NULL", c->name,
-	    (unsigned long long)wide);
-	schema_alter(k, t, (struct schema_cost){ SCHEMA_WARN, "longer values "
-	    "are cut, and end with \"...\"" }, change,
-	    "%s has room for %llu bytes, and %s of %s for %llu", c->name,
-	    (unsigned long long)room, event->name, schema_name(k, T_EVENTS),
-	    (unsigned long long)wide)->by_hand = false;
-	free(change);
+	f = schema_find(k, t, SCHEMA_WARN, "longer values are cut, and end "
+	    "with \"...\"", "%s has room for %llu bytes, and %s of %s for "
+	    "%llu", c->name, (unsigned long long)room, event->name,
+	    schema_name(k, T_EVENTS), (unsigned long long)wide);
+	schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
+	buf_str(&f->sql, c->name);
+	f->by = BY_SQL;
+	if (wide > VARBINARY_MAX)
+		buf_str(&f->sql, " LONGBLOB NULL");
+	else
+		buf_printf(&f->sql, " VARBINARY(%llu) NULL DEFAULT NULL",
+		    (unsigned long long)wide);
 }
 
 void
@@ -376,8 +358,7 @@ schema_copies(struct check *k)
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
 		const struct schema_column *event, *c;
 
-		event = schema_column_of(&k->live.tables[
-		    schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS : T_OUTBOX],
+		event = schema_column_of(&k->live.tables[schema_events(k)],
 		    store_column_name(k->ctl->store, copies[i].event));
 		c = schema_column_of(&k->live.tables[copies[i].table],
 		    copies[i].column);
@@ -405,57 +386,56 @@ void
 schema_moments(struct check *k, enum store_table t)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[t];
-	const struct schema_column	*c;
-	struct buf			 change = { 0 }, what = { 0 };
-	char				*name;
+	const struct schema_column	*w, *c;
+	struct schema_finding		*f = NULL;
 
 	for (size_t i = 0; i < wanted->ncolumns; i++) {
-		const struct schema_column *w = &wanted->columns[i];
-
+		w = &wanted->columns[i];
 		c = schema_column_of(&k->live.tables[t], w->name);
-		if (c == NULL || kind_of(c->type) != KIND_MOMENT ||
+		if (c == NULL || !schema_is_moment(c->type) ||
 		    c->length >= w->length)
 			continue;
-		name = quoted(k, t, w->name);
-		buf_printf(&change, "%sMODIFY %s %s", change.len == 0 ? "" :
-		    ", ", name, w->definition);
-		free(name);
-		buf_printf(&what, "%s%s", what.len == 0 ? "" : ", ", w->name);
+		if (f != NULL) {
+			buf_printf(&f->what, ", %s", w->name);
+			buf_str(&f->sql, ", MODIFY ");
+		} else {
+			f = schema_find(k, t, SCHEMA_NOTE, t == T_EVENTS ?
+			    "the header with the time of an event is as "
+			    "coarse" : "delays, leases and what is due are as "
+			    "coarse, and the change rewrites the table", "%s",
+			    w->name);
+			schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
+		}
+		schema_put_column(k, t, w->name, &f->sql);
+		buf_printf(&f->sql, " %s", w->definition);
 	}
-	if (what.len > 0) {
-		buf_str(&what, ": coarser than a microsecond");
-		schema_alter(k, t, (struct schema_cost){ SCHEMA_NOTE,
-		    t == T_EVENTS ?
-		    "the header with the time of an event is as coarse" :
-		    "delays, leases and what is due are as coarse, and the "
-		    "change rewrites the table" }, change.data, "%s",
-		    what.data);
-	}
-	buf_free(&change);
-	buf_free(&what);
+	if (f != NULL)
+		buf_str(&f->what, ": coarser than a microsecond");
 }
 
-/* Unknown columns without a default, which make inserts fail. */
+/*
+ * Unknown columns without a default, which make inserts fail: not of the tables
+ * into which the daemon inserts nothing.
+ */
 void
 schema_unknown_columns(struct check *k, enum store_table t)
 {
 	const struct schema_table	*live = &k->live.tables[t];
 
+	if (t == T_EVENTS || t == T_OUTBOX)
+		return;
 	for (size_t i = 0; i < live->ncolumns; i++) {
 		const struct schema_column	*c = &live->columns[i];
-		struct buf			 change = { 0 };
+		struct schema_finding		*f;
 
-		if (is_theirs(t) || c->optional ||
+		if (c->optional ||
 		    schema_column_of(&k->wanted.tables[t], c->name) != NULL)
 			continue;
-		buf_str(&change, "ALTER ");
-		db_name(&change, c->name);
-		buf_printf(&change, " SET DEFAULT %s",
-		    kind_of(c->type) == KIND_NUMBER ? "0" : "''");
-		schema_alter(k, t, (struct schema_cost){ SCHEMA_FAIL,
-		    "the daemon does not set it, so its inserts are "
-		    "refused" }, change.data, "column %s has no default",
-		    c->name)->by_hand = true;
-		buf_free(&change);
+		f = schema_find(k, t, SCHEMA_FAIL, "the daemon does not set "
+		    "it, so its inserts are refused",
+		    "column %s has no default", c->name);
+		schema_put(k, f, kind_of(c->type) == KIND_NUMBER ?
+		    "ALTER TABLE {t} ALTER {n} SET DEFAULT 0" :
+		    "ALTER TABLE {t} ALTER {n} SET DEFAULT ''", c->name);
 	}
 }

@@ -6,17 +6,13 @@
 #include "ctl/schema/schema_impl.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "util/xalloc.h"
 
 /* The order in a table of which the primary key is no number. */
 #define OWN_ORDER	"outbox_seq"
 
-/* "CHAR(36)" */
-static void
-put_type(const struct schema_column *c, struct buf *to)
+void
+schema_put_type(struct buf *to, const struct schema_column *c)
 {
 	for (const char *p = c->type; *p != '\0'; p++) {
 		char upper = (char)toupper((unsigned char)*p);
@@ -47,59 +43,51 @@ written_at(const struct check *k)
  * AUTO_INCREMENT alone numbers the rows that are there in the order of the
  * primary key: at random, if that is a UUID.
  */
-char *
-schema_order(const struct check *k, const char *name, char **cost)
+void
+schema_order(const struct check *k, const char *name,
+    struct schema_finding *f)
 {
 	const char	*at = written_at(k);
-	char		*table = db_named(schema_name(k, T_OUTBOX)), *sql;
-	char		*column = db_named(name), *by;
 
 	if (at == NULL) {
-		*cost = xstrdup("rows that are there are numbered in the "
+		buf_str(&f->cost, "rows that are there are numbered in the "
 		    "order of the primary key: let the worker of before send "
 		    "all that waits first");
-		sql = xasprintf("ALTER TABLE %s ADD COLUMN %s BIGINT UNSIGNED "
-		    "NOT NULL AUTO_INCREMENT UNIQUE", table, column);
-	} else {
-		by = db_named(at);
-		*cost = xasprintf("rows that are there are numbered by %s, "
-		    "and those of one moment in any order", at);
-		sql = xasprintf("LOCK TABLES %s WRITE; ALTER TABLE %s ADD "
-		    "COLUMN %s BIGINT UNSIGNED NULL; SET @outbox_n = 0; "
-		    "UPDATE %s SET %s = (@outbox_n := @outbox_n + 1) ORDER BY "
-		    "%s; ALTER TABLE %s MODIFY %s BIGINT UNSIGNED NOT NULL "
-		    "AUTO_INCREMENT UNIQUE; UNLOCK TABLES", table, table,
-		    column, table, column, by, table, column);
-		free(by);
+		schema_put(k, f, "ALTER TABLE {t} ADD COLUMN {n} "
+		    "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE", name);
+		return;
 	}
-	free(column);
-	free(table);
-	return sql;
+	buf_printf(&f->cost, "rows that are there are numbered by %s, and "
+	    "those of one moment in any order", at);
+	schema_put(k, f, "LOCK TABLES {t} WRITE; ALTER TABLE {t} ADD COLUMN "
+	    "{n} BIGINT UNSIGNED NULL; SET @outbox_n = 0; UPDATE {t} SET {n} = "
+	    "(@outbox_n := @outbox_n + 1) ORDER BY ", name);
+	schema_put(k, f, "{n}; ", at);
+	schema_put(k, f, "ALTER TABLE {t} MODIFY {n} BIGINT UNSIGNED NOT NULL "
+	    "AUTO_INCREMENT UNIQUE; UNLOCK TABLES", name);
 }
 
 /* The order is that of another column, which is added. */
 static void
 find_no_order(struct check *k, const struct schema_column *c)
 {
-	bool		 named = schema_column_of(&k->live.tables[T_OUTBOX],
-			    conf_column(k->ctl->conf, "message_id")) != NULL;
-	bool		 there = schema_column_of(&k->live.tables[T_OUTBOX],
-			    OWN_ORDER) != NULL;
-	char		*cost, *how, *sql = schema_order(k, OWN_ORDER, &how);
-	struct buf	 type = { 0 };
+	const struct schema_table	*outbox = &k->live.tables[T_OUTBOX];
+	struct schema_finding		*f;
+	struct buf			 type = { 0 };
 
-	put_type(c, &type);
-	cost = xasprintf("set outbox.columns: {id: " OWN_ORDER "%s%s}%s%s",
-	    named ? "" : ", message_id: ", named ? "" : c->name,
-	    there ? "" : "; ", there ? "" : how);
-	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
-	    cost }, there ? "" : sql, "%s: %s is %s, and the order needs a "
-	    "number", schema_name(k, T_OUTBOX), c->name,
-	    type.data)->by_hand = true;
-	free(how);
+	schema_put_type(&type, c);
+	f = schema_find(k, T_OUTBOX, SCHEMA_FAIL,
+	    "set outbox.columns: {id: " OWN_ORDER,
+	    "%s is %s, and the order needs a number", c->name, type.data);
 	buf_free(&type);
-	free(cost);
-	free(sql);
+	if (schema_column_of(outbox, conf_column(k->ctl->conf,
+	    "message_id")) == NULL)
+		buf_printf(&f->cost, ", message_id: %s", c->name);
+	buf_str(&f->cost, "}");
+	if (schema_column_of(outbox, OWN_ORDER) != NULL)
+		return;
+	buf_str(&f->cost, "; ");
+	schema_order(k, OWN_ORDER, f);
 }
 
 /* The server refuses NOT NULL while there are rows with NULL. */
@@ -107,27 +95,14 @@ static void
 find_never_due(struct check *k, const struct schema_column *wanted,
     const struct schema_column *c)
 {
-	const char	*table = schema_name(k, T_OUTBOX);
-	char		*outbox = db_named(table), *at = db_named(c->name);
-	char		*sql;
+	struct schema_finding	*f;
 
-	sql = xasprintf("UPDATE %s SET %s = CURRENT_TIMESTAMP WHERE %s "
-	    "IS NULL; ALTER TABLE %s MODIFY %s %s", outbox, at, at, outbox, at,
-	    wanted->definition);
-	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_FAIL,
-	    "rows with NULL there are never sent" }, sql,
-	    "%s: %s is %s NULL, not %s", table, c->name, c->type,
-	    wanted->definition)->by_hand = true;
-	free(sql);
-	free(at);
-	free(outbox);
-}
-
-static bool
-is_moment(const struct schema_column *c)
-{
-	return strcmp(c->type, "timestamp") == 0 ||
-	    strcmp(c->type, "datetime") == 0;
+	f = schema_find(k, T_OUTBOX, SCHEMA_FAIL,
+	    "rows with NULL there are never sent", "%s is %s NULL, not %s",
+	    c->name, c->type, wanted->definition);
+	schema_put(k, f, "UPDATE {t} SET {n} = CURRENT_TIMESTAMP WHERE {n} IS "
+	    "NULL; ALTER TABLE {t} MODIFY {n} ", c->name);
+	buf_str(&f->sql, wanted->definition);
 }
 
 bool
@@ -140,7 +115,7 @@ schema_foreign(struct check *k, const struct schema_column *wanted,
 	if (store_is_inline(k->ctl->store) && !schema_is_number(c->type) &&
 	    strcmp(word, "global_sequence") == 0)
 		find_no_order(k, c);
-	else if (c->nullable && is_moment(c) &&
+	else if (c->nullable && schema_is_moment(c->type) &&
 	    strcmp(word, "available_at") == 0)
 		find_never_due(k, wanted, c);
 	else

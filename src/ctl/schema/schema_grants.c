@@ -3,7 +3,7 @@
  * configured tables and mode
  */
 
-#include "ctl/schema/schema.h"
+#include "ctl/schema/schema_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 
 /* Of an outbox row a producer may only write these. */
 static const char	pointer_columns[] = "(global_sequence, partition_key)";
-static const char *const inline_columns[] = { "message_id", "topic",
-	"order_key", "partition_key", "headers", "payload", "content_type",
-	"scheduled_at" };
+static const char	inline_columns[] = "(message_id, topic, order_key, "
+			    "partition_key, headers, payload, content_type, "
+			    "scheduled_at)";
 
 /* With outbox.mode: inline there is no table of events; is this one there? */
 static bool
@@ -32,16 +32,6 @@ has_object(const struct conf *conf, const char *sql)
 	return strstr(sql, " ON PROCEDURE ") == NULL &&
 	    strstr(sql, " ON events ") == NULL &&
 	    strstr(sql, " ON events\n") == NULL;
-}
-
-static void
-put_inline_columns(struct buf *to)
-{
-	size_t	n = sizeof(inline_columns) / sizeof(inline_columns[0]);
-
-	for (size_t i = 0; i < n; i++)
-		buf_printf(to, "%s%s", i == 0 ? "(" : ", ", inline_columns[i]);
-	buf_str(to, ")");
 }
 
 /* Columns of the events and the outbox, as the tables call them. */
@@ -83,11 +73,10 @@ put_rights(const struct conf *conf, const char *sql, size_t n, struct buf *to,
 
 	at = conf->outbox.mode != MODE_INLINE ? NULL :
 	    strstr(text, pointer_columns);
-	if (at != NULL) {
-		buf_add(&whole, text, (size_t)(at - text));
-		put_inline_columns(&whole);
-		buf_str(&whole, at + strlen(pointer_columns));
-	} else
+	if (at != NULL)
+		buf_printf(&whole, "%.*s%s%s", (int)(at - text), text,
+		    inline_columns, at + strlen(pointer_columns));
+	else
 		put_mapped_columns(conf, text, &whole);
 	rc = schema_put_text(conf, whole.data, to, e);
 	buf_free(&whole);
@@ -117,6 +106,15 @@ schema_put_grants(const struct conf *conf, const struct schema_grants *g,
 	return rc;
 }
 
+static int
+put_shipped(const struct conf *conf, const char *file, const char *account,
+    struct buf *to, struct err *e)
+{
+	const struct schema_grants	g = { file, account, account };
+
+	return schema_put_grants(conf, &g, to, e);
+}
+
 /*
  * The producer's come last: where an application has other accounts, a client
  * that stops at the first error has run the others by then.
@@ -124,18 +122,12 @@ schema_put_grants(const struct conf *conf, const struct schema_grants *g,
 int
 schema_put_all_grants(const struct conf *conf, struct buf *to, struct err *e)
 {
-	static const struct schema_grants	ours[] = {
-		{ schema_file_grants, "'outbox'@'localhost'",
-		  "'outbox'@'localhost'" },
-		{ schema_file_operator, "'outbox_operator'@'localhost'",
-		  "'outbox_operator'@'localhost'" },
-	}, producer = { schema_file_grants, "'outbox_producer'@'localhost'",
-	    "'outbox_producer'@'localhost'" };
-	int	rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof(ours) / sizeof(ours[0]); i++)
-		rc = schema_put_grants(conf, &ours[i], to, e);
+	if (put_shipped(conf, schema_file_grants, "'outbox'@'localhost'", to,
+	    e) < 0 || put_shipped(conf, schema_file_operator,
+	    "'outbox_operator'@'localhost'", to, e) < 0)
+		return -1;
 	buf_str(to, "-- The producer: name the accounts of your application "
 	    "in its place, and leave\n-- these out if there is none.\n");
-	return rc < 0 ? -1 : schema_put_grants(conf, &producer, to, e);
+	return put_shipped(conf, schema_file_grants,
+	    "'outbox_producer'@'localhost'", to, e);
 }

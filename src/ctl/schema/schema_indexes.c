@@ -2,63 +2,79 @@
 
 #include "ctl/schema/schema_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "util/xalloc.h"
+/* "a,b" */
+static void
+put_list(struct buf *to, const struct schema_index *x, const char *comma)
+{
+	for (const char *const *c = x->columns; *c != NULL; c++)
+		buf_printf(to, "%s%s", c == x->columns ? "" : comma, *c);
+}
+
+static bool
+is_claim_index(const struct check *k, const struct schema_index *x)
+{
+	struct buf	list = { 0 };
+	bool		is;
+
+	put_list(&list, x, ",");
+	is = store_is_claim_index(k->ctl->store, list.data);
+	buf_free(&list);
+	return is;
+}
 
 /* The index that the claim reads by, or NULL. */
 static const struct schema_index *
 claim_index(const struct check *k, const struct schema_table *t)
 {
 	for (size_t i = 0; i < t->nindexes; i++)
-		if (store_is_claim_index(k->ctl->store, t->indexes[i].columns))
+		if (is_claim_index(k, &t->indexes[i]))
 			return &t->indexes[i];
 	return NULL;
 }
 
-/* "a,b" as "`a`, `b`": those of an application may be words of SQL. */
-static char *
-named_columns(const char *columns)
+/* Its name begins with that of the table, which may be another one. */
+static void
+put_index_name(const struct check *k, struct schema_finding *f,
+    const char *name)
 {
-	char		*copy = xstrdup(columns), *p = copy, *name;
-	struct buf	 list = { 0 };
+	struct buf	own = { 0 };
+	struct err	e;
 
-	while ((name = strsep(&p, ",")) != NULL) {
-		buf_str(&list, list.len == 0 ? "" : ", ");
-		db_name(&list, name);
-	}
-	free(copy);
-	return list.data;
+	(void)schema_put_text(k->ctl->conf, name, &own, &e);
+	if (own.data[0] == '`')
+		buf_str(&f->sql, own.data);
+	else
+		db_name(&f->sql, own.data);
+	buf_free(&own);
 }
 
-/* "a,b" as "a, b" */
-static const char *
-comma_space(const char *columns, char list[256])
+/* "ADD KEY `name` (`a`, `b`)": columns may be words of SQL. */
+static void
+add_index(const struct check *k, struct schema_finding *f,
+    const struct schema_index *x)
 {
-	size_t	n = 0;
-
-	for (; *columns != '\0' && n < 253; columns++) {
-		list[n++] = *columns;
-		if (*columns == ',')
-			list[n++] = ' ';
+	schema_put(k, f, "ALTER TABLE {t} ADD ", NULL);
+	if (strcmp(x->name, "PRIMARY") == 0)
+		buf_str(&f->sql, "PRIMARY KEY");
+	else {
+		buf_str(&f->sql, x->unique ? "UNIQUE KEY " : "KEY ");
+		put_index_name(k, f, x->name);
 	}
-	list[n] = '\0';
-	return list;
+	for (const char *const *c = x->columns; *c != NULL; c++)
+		schema_put(k, f, c == x->columns ? " ({n}" : ", {n}", *c);
+	buf_str(&f->sql, ")");
+	f->way = ALTER_ONLINE;
 }
 
 bool
 schema_can_index(const struct check *k)
 {
-	static const char *const	 words[] = { "published_at",
-	    "partition_key", "global_sequence" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (schema_column_of(&k->live.tables[T_OUTBOX],
-		    store_column_name(k->ctl->store, words[i])) == NULL)
-			return false;
-	return true;
+	return schema_outbox_column(k, "published_at") != NULL &&
+	    schema_outbox_column(k, "partition_key") != NULL &&
+	    schema_outbox_column(k, "global_sequence") != NULL;
 }
 
 /* Is the column of the order there, and no number?  Another takes its place. */
@@ -67,8 +83,7 @@ has_other_order(const struct check *k)
 {
 	const struct schema_column	*c;
 
-	c = schema_column_of(&k->live.tables[T_OUTBOX],
-	    store_column_name(k->ctl->store, "global_sequence"));
+	c = schema_outbox_column(k, "global_sequence");
 	return c != NULL && !schema_is_number(c->type);
 }
 
@@ -77,7 +92,7 @@ static bool
 adds_order(const struct check *k)
 {
 	for (size_t i = 0; i < k->report->n; i++)
-		if (k->report->findings[i].undo != NULL)
+		if (k->report->findings[i].undo.len > 0)
 			return true;
 	return false;
 }
@@ -85,39 +100,35 @@ adds_order(const struct check *k)
 void
 schema_claim_index(struct check *k)
 {
-	const struct schema_table	*wanted = &k->wanted.tables[T_OUTBOX];
-	const struct schema_index	*x = claim_index(k, wanted);
+	const struct schema_index	*x;
 	struct schema_finding		*f;
-	char				*change, *name, *columns, list[256];
+	struct buf			 list = { 0 };
 
+	x = claim_index(k, &k->wanted.tables[T_OUTBOX]);
 	if (x == NULL || !schema_has(k, T_OUTBOX) || has_other_order(k) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
-	name = db_named(x->name);
-	columns = named_columns(x->columns);
-	change = xasprintf("ADD KEY %s (%s)", name, columns);
-	free(columns);
-	free(name);
-	f = schema_alter(k, T_OUTBOX, (struct schema_cost){ SCHEMA_WARN,
-	    "every claim sorts the backlog" }, change,
-	    "no index (%s)", comma_space(x->columns, list));
-	f->way = ALTER_ONLINE;
+	put_list(&list, x, ", ");
+	f = schema_find(k, T_OUTBOX, SCHEMA_WARN,
+	    "every claim sorts the backlog", "no index (%s)", list.data);
+	buf_free(&list);
+	add_index(k, f, x);
 	/* After the column that numbers the rows, which is added by hand. */
-	f->by_hand = !schema_can_index(k) && !adds_order(k);
-	free(change);
+	if (schema_can_index(k) || adds_order(k))
+		f->by = BY_SQL;
 }
 
 /* Can the index be used in place of the wanted one? */
 static bool
 serves(const struct schema_index *x, const struct schema_index *wanted)
 {
-	size_t	n = strlen(wanted->columns);
+	size_t	n;
 
-	if (wanted->unique)
-		return x->unique &&
-		    strcasecmp(x->columns, wanted->columns) == 0;
-	return strncasecmp(x->columns, wanted->columns, n) == 0 &&
-	    (x->columns[n] == ',' || x->columns[n] == '\0');
+	for (n = 0; wanted->columns[n] != NULL; n++)
+		if (x->columns[n] == NULL ||
+		    strcasecmp(x->columns[n], wanted->columns[n]) != 0)
+			return false;
+	return !wanted->unique || (x->unique && x->columns[n] == NULL);
 }
 
 static bool
@@ -129,12 +140,32 @@ is_served(const struct schema_table *t, const struct schema_index *wanted)
 	return false;
 }
 
-static const struct schema_cost no_primary = { SCHEMA_FAIL,
-	"the daemon finds and locks rows by it" };
-static const struct schema_cost no_unique = { SCHEMA_NOTE,
-	"rows that must be unique can be there twice" };
-static const struct schema_cost no_index = { SCHEMA_WARN,
-	"a search by these columns reads the whole table" };
+static void
+find_missing_index(struct check *k, enum store_table t,
+    const struct schema_index *x)
+{
+	bool			 primary = strcmp(x->name, "PRIMARY") == 0;
+	struct schema_finding	*f;
+	struct buf		 list = { 0 };
+
+	put_list(&list, x, ",");
+	if (primary)
+		f = schema_find(k, t, SCHEMA_FAIL,
+		    "the daemon finds and locks rows by it",
+		    "no primary key (%s)", list.data);
+	else if (x->unique)
+		f = schema_find(k, t, SCHEMA_NOTE,
+		    "rows that must be unique can be there twice",
+		    "no unique index (%s)", list.data);
+	else
+		f = schema_find(k, t, SCHEMA_WARN,
+		    "a search by these columns reads the whole table",
+		    "no index (%s)", list.data);
+	buf_free(&list);
+	add_index(k, f, x);
+	if (!x->unique)
+		f->by = BY_SQL;
+}
 
 void
 schema_indexes(struct check *k, enum store_table t)
@@ -143,29 +174,14 @@ schema_indexes(struct check *k, enum store_table t)
 
 	for (size_t i = 0; i < wanted->nindexes; i++) {
 		const struct schema_index	*x = &wanted->indexes[i];
-		bool	 primary = strcmp(x->name, "PRIMARY") == 0;
-		char	*change, *name, *columns;
 
-		/* Its column is added with an index. */
-		if (primary && schema_column_of(&k->live.tables[t],
-		    x->columns) == NULL && strchr(x->columns, ',') == NULL)
+		/* The column of a primary key is added with an index. */
+		if (strcmp(x->name, "PRIMARY") == 0 && schema_column_of(
+		    &k->live.tables[t], x->columns[0]) == NULL)
 			continue;
-		if (store_is_claim_index(k->ctl->store, x->columns) ||
-		    is_served(&k->live.tables[t], x))
-			continue;
-		name = db_named(x->name);
-		columns = named_columns(x->columns);
-		change = primary ? xasprintf("ADD PRIMARY KEY (%s)",
-		    columns) : xasprintf("ADD %sKEY %s (%s)",
-		    x->unique ? "UNIQUE " : "", name, columns);
-		free(columns);
-		free(name);
-		schema_alter(k, t, primary ? no_primary : x->unique ?
-		    no_unique : no_index, change, "no %s (%s)", primary ?
-		    "primary key" : x->unique ? "unique index" : "index",
-		    x->columns)->by_hand = primary || x->unique;
-		k->report->findings[k->report->n - 1].way = ALTER_ONLINE;
-		free(change);
+		if (!is_claim_index(k, x) &&
+		    !is_served(&k->live.tables[t], x))
+			find_missing_index(k, t, x);
 	}
 }
 
@@ -173,8 +189,7 @@ static bool
 is_wanted(const struct schema_table *t, const struct schema_index *x)
 {
 	for (size_t i = 0; i < t->nindexes; i++)
-		if (x->unique && t->indexes[i].unique &&
-		    strcasecmp(x->columns, t->indexes[i].columns) == 0)
+		if (t->indexes[i].unique && serves(x, &t->indexes[i]))
 			return true;
 	return false;
 }
@@ -184,7 +199,8 @@ static bool
 is_like_id(const struct check *k, const struct schema_index *x)
 {
 	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
-	const struct schema_column	*c = schema_column_of(t, x->columns);
+	const struct schema_column	*c = x->columns[1] != NULL ? NULL :
+					    schema_column_of(t, x->columns[0]);
 
 	return store_is_inline(k->ctl->store) && x->unique && c != NULL &&
 	    c->collation[0] != '\0' &&
@@ -205,28 +221,22 @@ is_to_drop(const struct check *k, const struct schema_index *x)
 static void
 find_spare(struct check *k, const struct schema_index *x)
 {
-	bool		 drop = is_to_drop(k, x);
-	struct buf	 cost = { 0 }, sql = { 0 };
+	struct schema_finding	*f;
+	struct buf		 list = { 0 };
 
-	buf_str(&cost, "each message has to update it");
+	put_list(&list, x, ",");
+	f = schema_find(k, T_OUTBOX, SCHEMA_NOTE,
+	    "each message has to update it",
+	    "index %s (%s) is not read by the daemon", x->name, list.data);
 	if (is_like_id(k, x))
-		buf_printf(&cost, "; as outbox.columns: {message_id: %s} it is "
-		    "the id of the messages", x->columns);
-	else if (drop)
-		buf_str(&cost, "; drop it if no other program reads by it");
-	buf_str(&sql, "");
-	if (drop) {
-		buf_str(&sql, "ALTER TABLE ");
-		db_name(&sql, schema_name(k, T_OUTBOX));
-		buf_str(&sql, " DROP KEY ");
-		db_name(&sql, x->name);
+		buf_printf(&f->cost, "; as outbox.columns: {message_id: %s} it "
+		    "is the id of the messages", list.data);
+	buf_free(&list);
+	if (is_to_drop(k, x)) {
+		buf_str(&f->cost, "; drop it if no other program reads by it");
+		schema_put(k, f, "ALTER TABLE {t} DROP KEY {n}", x->name);
+		f->way = ALTER_ONLINE;
 	}
-	schema_find(k->report, T_OUTBOX, (struct schema_cost){ SCHEMA_NOTE,
-	    cost.data }, sql.data, "%s: index %s (%s) is not read by the "
-	    "daemon", schema_name(k, T_OUTBOX), x->name, x->columns)->way =
-	    drop ? ALTER_ONLINE : ALTER_PLAIN;
-	buf_free(&cost);
-	buf_free(&sql);
 }
 
 /* Each index of the outbox adds to the cost of a message. */

@@ -1,6 +1,6 @@
 /* schema_run.c - run statements of the schema beside other sessions */
 
-#include "ctl/schema/schema.h"
+#include "ctl/schema/schema_impl.h"
 
 #include <poll.h>
 

@@ -1,6 +1,6 @@
-/* schema_text.c - parse sql/schema.sql: its names and its statements */
+/* schema_text.c - the texts of sql/ with other names, and their statements */
 
-#include "ctl/schema/schema.h"
+#include "ctl/schema/schema_impl.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -140,30 +140,8 @@ schema_put_text(const struct conf *conf, const char *text, struct buf *to,
 	return 0;
 }
 
-/* A table of schema.sql with the comment before it. */
 static int
-put_table(const struct conf *conf, const char *name, size_t len,
-    struct buf *to, struct err *e)
-{
-	char		*create = xasprintf("CREATE TABLE IF NOT EXISTS %.*s (",
-			    (int)len, name);
-	const char	*at = strstr(schema_file_schema, create), *end;
-	char		*text;
-	int		 rc;
-
-	free(create);
-	if (at == NULL || (end = strstr(at, ";\n")) == NULL)
-		panic("sql/inline.sql: no table %.*s", (int)len, name);
-	while (at > schema_file_schema && strncmp(at, "\n\n", 2) != 0)
-		at--;
-	text = xstrndup(at + 1, (size_t)(end + 2 - at - 1));
-	rc = schema_put_text(conf, text, to, e);
-	free(text);
-	return rc;
-}
-
-static int
-put_line(const struct conf *conf, const char *from, const char *end,
+put_part(const struct conf *conf, const char *from, const char *end,
     struct buf *to, struct err *e)
 {
 	char	*text = xstrndup(from, (size_t)(end - from));
@@ -173,9 +151,35 @@ put_line(const struct conf *conf, const char *from, const char *end,
 	return rc;
 }
 
+int
+schema_put_table(const struct conf *conf, const char *file, const char *name,
+    struct buf *to, struct err *e)
+{
+	char		*create = xasprintf("CREATE TABLE IF NOT EXISTS %s (",
+			    name);
+	const char	*at = strstr(file, create), *end;
+
+	free(create);
+	if (at == NULL || (end = strstr(at, ";\n")) == NULL)
+		panic("sql/: no table %s", name);
+	while (at > file && strncmp(at, "\n\n", 2) != 0)
+		at--;
+	return put_part(conf, at + 1, end + 2, to, e);
+}
+
 static int
-render_inline(const struct conf *conf, bool all, struct buf *to,
-    struct err *e)
+put_included(const struct conf *conf, const char *name, const char *end,
+    struct buf *to, struct err *e)
+{
+	char	*table = xstrndup(name, (size_t)(end - name));
+	int	 rc = schema_put_table(conf, schema_file_schema, table, to, e);
+
+	free(table);
+	return rc;
+}
+
+static int
+render_inline(const struct conf *conf, struct buf *to, struct err *e)
 {
 	static const char	 include[] = "-- include ", skip[] =
 				    "-- of our own columns", go_on[] =
@@ -187,68 +191,32 @@ render_inline(const struct conf *conf, bool all, struct buf *to,
 	for (; rc == 0 && *p != '\0'; p = end) {
 		end = p + strcspn(p, "\n");
 		if (strncmp(p, include, strlen(include)) == 0)
-			rc = put_table(conf, p + strlen(include),
-			    (size_t)(end - p) - strlen(include), to, e);
+			rc = put_included(conf, p + strlen(include), end, to,
+			    e);
 		else if (strncmp(p, skip, strlen(skip)) == 0)
-			left = !all;
+			left = conf->outbox.columns.n > 0;
 		else if (strncmp(p, go_on, strlen(go_on)) == 0)
 			left = false;
 		else if (!left)
-			rc = put_line(conf, p, end + (*end == '\n'), to, e);
+			rc = put_part(conf, p, end + (*end == '\n'), to, e);
 		end += *end == '\n';
 	}
 	buf_str(to, "");
 	return rc;
 }
 
-/* schema.sql; the procedure knows only our own names. */
-static int
-render_pointer(const struct conf *conf, bool all, struct buf *to,
-    struct err *e)
-{
-	static const char	 procedure[] = "\n--\n-- outbox_enqueue(";
-	const char		*end = strstr(schema_file_schema, procedure);
-	char			*text;
-	int			 rc;
-
-	if (all || end == NULL)
-		return schema_put_text(conf, schema_file_schema, to, e);
-	text = xstrndup(schema_file_schema, (size_t)(end -
-	    schema_file_schema) + 1);
-	rc = schema_put_text(conf, text, to, e);
-	free(text);
-	return rc;
-}
-
-static int
-render(const struct conf *conf, bool all, struct buf *to, struct err *e)
-{
-	return conf->outbox.mode == MODE_INLINE ?
-	    render_inline(conf, all, to, e) :
-	    render_pointer(conf, all, to, e);
-}
-
-int
-schema_render_all(const struct conf *conf, struct buf *to, struct err *e)
-{
-	return render(conf, true, to, e);
-}
-
+/* The procedures of schema.sql know only our own names of columns. */
 int
 schema_render(const struct conf *conf, struct buf *to, struct err *e)
 {
-	return render(conf, conf->outbox.columns.n == 0, to, e);
-}
+	static const char	 procedure[] = "\n--\n-- outbox_enqueue(";
+	const char		*end = strstr(schema_file_schema, procedure);
 
-/* Length of white space or of a comment at p; 0: neither. */
-static size_t
-blank_length(const char *p)
-{
-	size_t	n = strspn(p, " \t\r\n");
-
-	if (n == 0 && strncmp(p, "--", 2) == 0)
-		n = strcspn(p, "\n");
-	return n;
+	if (conf->outbox.mode == MODE_INLINE)
+		return render_inline(conf, to, e);
+	if (conf->outbox.columns.n == 0 || end == NULL)
+		return schema_put_text(conf, schema_file_schema, to, e);
+	return put_part(conf, schema_file_schema, end + 1, to, e);
 }
 
 /* Length of text at p that is not parsed further; 0: none. */
@@ -265,16 +233,14 @@ opaque_length(const char *p)
 	return end == NULL ? strlen(p) : (size_t)(end + 1 - p);
 }
 
-/* Skip blanks and DELIMITER lines up to the next statement. */
+/* Skip blanks, comments and DELIMITER lines up to the next statement. */
 static void
 go_to_statement(struct schema_walk *w)
 {
-	size_t	n;
-
 	for (;;) {
-		while ((n = blank_length(w->at)) > 0)
-			w->at += n;
-		if (sscanf(w->at, "DELIMITER %7s", w->delimiter) != 1)
+		w->at += strspn(w->at, " \t\r\n");
+		if (strncmp(w->at, "--", 2) != 0 &&
+		    sscanf(w->at, "DELIMITER %7s", w->delimiter) != 1)
 			return;
 		w->at += strcspn(w->at, "\n");
 	}
@@ -301,46 +267,17 @@ schema_next(struct schema_walk *w, struct buf *statement)
 	return statement->len > 0;
 }
 
-char *
-schema_squeeze(const char *text, size_t n)
+void
+schema_squeeze(struct buf *to, const char *text, size_t n)
 {
-	char	*out = xcalloc(n + 1, 1);
-	size_t	 len = 0;
+	size_t	begin = to->len;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (!isspace((unsigned char)text[i]))
-			out[len++] = text[i];
-		else if (len > 0 && out[len - 1] != ' ')
-			out[len++] = ' ';
-	}
-	if (len > 0 && out[len - 1] == ' ')
-		len--;
-	out[len] = '\0';
-	return out;
-}
-
-enum store_table
-schema_table_id(const struct ctl *c, const char *name)
-{
-	const struct conf_key	*k = table_of(name, strlen(name));
-	enum store_table	 t;
-
-	/* With outbox.mode: inline the events are the same table. */
-	if (strcmp(name, "outbox") == 0 || strcmp(name, "events") == 0)
-		return *name == 'o' ? T_OUTBOX :
-		    store_is_inline(c->store) ? NTABLES : T_EVENTS;
-	if (k == NULL || strcmp(k->dflt, name) != 0)
-		return NTABLES;
-	for (t = 0; t < NTABLES; t++)
-		if (strcmp(store_table_name(c->store, t),
-		    configured(c->conf, k)) == 0)
-			break;
-	return t;
-}
-
-bool
-schema_is_used(const struct ctl *c, enum store_table t)
-{
-	return (t != T_EVENTS && t != T_REGISTRY) ||
-	    !store_is_inline(c->store);
+			buf_add(to, &text[i], 1);
+		else if (to->len > begin && to->data[to->len - 1] != ' ')
+			buf_add(to, " ", 1);
+	if (to->len > begin && to->data[to->len - 1] == ' ')
+		buf_chop(to, 1);
+	buf_str(to, "");
 }

@@ -8,60 +8,31 @@
 #include "ctl/schema/schema_impl.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "util/xalloc.h"
-
-static const struct schema_cost new_ids = { SCHEMA_FAIL, "a message that is "
-	"sent again would have another id, and be in the stream twice: ids "
-	"leave the column out, and its value in messages is any" };
-static const struct schema_cost by_trigger = { SCHEMA_FAIL, "a message that is "
-	"sent again has another id, and is in the stream twice: let the "
-	"trigger leave the column as it is" };
-static const struct schema_cost never_sent = { SCHEMA_FAIL,
-	"the daemon refuses to run: each row would count as delivered when it "
-	"is claimed" };
-static const struct schema_cost other_times = { SCHEMA_FAIL,
-	"claims, delays and marks write to the row, and move this time" };
-
-/* Where the events are. */
-static enum store_table
-event_table(const struct check *k)
-{
-	return schema_is_used(k->ctl, T_EVENTS) ? T_EVENTS : T_OUTBOX;
-}
+#define NEW_IDS	"a message that is sent again would have another id, and be " \
+		"in the stream twice: ids leave the column out"
 
 /* "MODIFY `at` TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)", as it is */
-static char *
-without_on_update(const struct schema_column *c, bool starts_now)
-{
-	char	digits[8] = "", type[16], *name = db_named(c->name), *change;
-	size_t	n = 0;
-
-	for (; n < sizeof(type) - 1 && c->type[n] != '\0'; n++)
-		type[n] = (char)toupper((unsigned char)c->type[n]);
-	type[n] = '\0';
-	if (c->length > 0)
-		snprintf(digits, sizeof(digits), "(%u)", (unsigned)c->length);
-	change = starts_now ? xasprintf("MODIFY %s %s%s %sNULL DEFAULT "
-	    "CURRENT_TIMESTAMP%s", name, type, digits,
-	    c->nullable ? "" : "NOT ", digits) :
-	    xasprintf("MODIFY %s %s%s NULL DEFAULT NULL", name, type, digits);
-	free(name);
-	return change;
-}
-
 static void
 find_on_update(struct check *k, enum store_table t,
-    const struct schema_column *c, struct schema_cost cost, bool starts_now)
+    const struct schema_column *c, const char *cost, bool starts_now)
 {
-	char	*change = without_on_update(c, starts_now);
+	struct schema_finding	*f;
 
-	schema_alter(k, t, cost, change, "%s has ON UPDATE CURRENT_TIMESTAMP, "
-	    "so each write to its row changes it", c->name)->by_hand = true;
-	free(change);
+	f = schema_find(k, t, SCHEMA_FAIL, cost, "%s has ON UPDATE "
+	    "CURRENT_TIMESTAMP, so each write to its row changes it", c->name);
+	schema_put(k, f, "ALTER TABLE {t} MODIFY {n} ", c->name);
+	schema_put_type(&f->sql, c);
+	if (!starts_now) {
+		buf_str(&f->sql, " NULL DEFAULT NULL");
+		return;
+	}
+	buf_printf(&f->sql, " %sNULL DEFAULT CURRENT_TIMESTAMP",
+	    c->nullable ? "" : "NOT ");
+	if (c->length > 0)
+		buf_printf(&f->sql, "(%u)", (unsigned)c->length);
 }
 
 /* Columns of the outbox that only the daemon, or their author, may change. */
@@ -76,14 +47,15 @@ find_moved_times(struct check *k)
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *word = words[i].word;
-		const struct schema_column *c = schema_column_of(
-		    &k->live.tables[T_OUTBOX],
-		    store_column_name(k->ctl->store, word));
+		const struct schema_column *c = schema_outbox_column(k, word);
 
 		if (c != NULL && c->on_update)
 			find_on_update(k, T_OUTBOX, c, strcmp(word,
-			    "published_at") == 0 ? never_sent : other_times,
-			    words[i].starts_now);
+			    "published_at") == 0 ?
+			    "the daemon refuses to run: each row would count "
+			    "as delivered when it is claimed" :
+			    "claims, delays and marks write to the row, and "
+			    "move this time", words[i].starts_now);
 	}
 }
 
@@ -91,7 +63,7 @@ static void
 find_unstable(struct check *k)
 {
 	const struct store	*s = k->ctl->store;
-	enum store_table	 t = event_table(k);
+	enum store_table	 t = schema_events(k);
 	const char		*why, *word;
 
 	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++) {
@@ -101,14 +73,12 @@ find_unstable(struct check *k)
 		if (why[0] == '\0' || c == NULL)
 			continue;
 		if (c->on_update)
-			find_on_update(k, t, c, new_ids, true);
+			find_on_update(k, t, c, NEW_IDS ", and its value in "
+			    "messages is any", true);
 		else
-			schema_find(k->report, t, (struct schema_cost){
-			    SCHEMA_FAIL, "a message that is sent again would "
-			    "have another id, and be in the stream twice: ids "
-			    "leave the column out; name another one in "
-			    "outbox.columns" }, "", "%s: %s %s",
-			    schema_name(k, t), c->name, why)->by_hand = true;
+			schema_find(k, t, SCHEMA_FAIL, NEW_IDS "; name "
+			    "another one in outbox.columns", "%s %s", c->name,
+			    why);
 	}
 }
 
@@ -150,7 +120,7 @@ static int
 find_triggers(struct check *k, struct err *e)
 {
 	struct store	*s = k->ctl->store;
-	enum store_table t = event_table(k);
+	enum store_table t = schema_events(k);
 	struct db_rows	*rows;
 	const char	*word;
 
@@ -166,10 +136,12 @@ find_triggers(struct check *k, struct err *e)
 			const char *name = store_column_name(s, word);
 
 			if (name[0] != '\0' && assigns(db_text(rows, 1), name))
-				schema_find(k->report, t, by_trigger, "",
-				    "%s: trigger %s changes %s with each write "
-				    "to the row", schema_name(k, t),
-				    db_text(rows, 0), name)->by_hand = true;
+				schema_find(k, t, SCHEMA_FAIL, "a message "
+				    "that is sent again has another id, and "
+				    "is in the stream twice: let the trigger "
+				    "leave the column as it is", "trigger %s "
+				    "changes %s with each write to the row",
+				    db_text(rows, 0), name);
 		}
 	db_rows_free(rows);
 	return 0;
@@ -178,7 +150,7 @@ find_triggers(struct check *k, struct err *e)
 int
 schema_find_unstable(struct check *k, struct err *e)
 {
-	if (!schema_has(k, event_table(k)))
+	if (!schema_has(k, schema_events(k)))
 		return 0;
 	if (store_find_unstable(k->ctl->store, e) < 0)
 		return -1;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/schema/schema.h"
+#include "ctl/schema/schema_impl.h"
 #include "store/partition_by.h"
 #include "util/xalloc.h"
 
@@ -198,25 +198,30 @@ trigger_install(struct ctl *c, struct err *e)
 	return rc;
 }
 
-/* Has the text a "CREATE TRIGGER name ...  body"?  Ignores white space. */
+/*
+ * Has the text a "CREATE TRIGGER name ... FOR EACH ROW body"?  Ignores white
+ * space.
+ */
 static bool
 has_trigger(const char *text, const char *name, const char *body)
 {
-	struct schema_walk	walk = { .at = text, .delimiter = ";" };
-	struct buf		sql = { 0 };
-	char			*wanted = schema_squeeze(body, strlen(body));
-	bool			has = false;
+	struct schema_walk	 walk = { .at = text, .delimiter = ";" };
+	struct buf		 sql = { 0 }, line = { 0 }, wanted = { 0 };
+	const char		*from;
+	bool			 has = false;
 
+	schema_squeeze(&wanted, body, strlen(body));
 	while (!has && schema_next(&walk, &sql)) {
-		char *s = schema_squeeze(sql.data, strlen(sql.data));
-		char *from = strstr(s, " FOR EACH ROW ");
-
-		if (strncmp(s, "CREATE TRIGGER ", 15) == 0 && from != NULL &&
-		    strncmp(s + 15 + (s[15] == '`'), name, strlen(name)) == 0)
-			has = strcmp(from + 14, wanted) == 0;
-		free(s);
+		buf_clear(&line);
+		schema_squeeze(&line, sql.data, sql.len);
+		from = strstr(line.data, " FOR EACH ROW ");
+		if (strncmp(line.data, "CREATE TRIGGER ", 15) == 0 &&
+		    from != NULL && strncmp(line.data + 15 +
+		    (line.data[15] == '`'), name, strlen(name)) == 0)
+			has = strcmp(from + 14, wanted.data) == 0;
 	}
-	free(wanted);
+	buf_free(&wanted);
+	buf_free(&line);
 	buf_free(&sql);
 	return has;
 }
@@ -228,86 +233,75 @@ has_trigger(const char *text, const char *name, const char *body)
  * is denied.
  */
 static int
-ask_for_trigger(struct ctl *c, const char *name, bool *hidden, struct err *e)
+judge_no_trigger(struct check *k, const char *name, struct err *e)
 {
+	struct store	*s = k->ctl->store;
 	struct db_rows	*rows;
 
-	store_sql(c->store, "SHOW CREATE TRIGGER ");
-	store_put_name(c->store, name);
-	rows = store_query(c->store, c->command->words, e);
-	*hidden = rows == NULL && store_code(c->store) != CODE_NO_TRIGGER;
+	store_sql(s, "SHOW CREATE TRIGGER ");
+	store_put_name(s, name);
+	rows = store_query(s, k->ctl->command->words, e);
 	db_rows_free(rows);
-	return rows == NULL && store_fault(c->store) != DB_WRONG ? -1 : 0;
-}
-
-enum found { NO_TRIGGER, HIDDEN, DIFFERS, RIGHT };
-
-/* Find out whether the trigger exists, and is as in the text. */
-static int
-find_trigger(struct ctl *c, const char *text, enum found *found, struct err *e)
-{
-	char		*name = xasprintf(store_is_inline(c->store) ?
-			    "%s_before" : "%s_after_event",
-			    store_table_name(c->store, T_OUTBOX));
-	struct db_rows	*rows;
-	const char	*body;
-	bool		 hidden = false;
-	int		 rc = 0;
-
-	store_sql(c->store, "SELECT action_statement FROM "
-	    "information_schema.triggers WHERE trigger_schema = DATABASE() "
-	    "AND event_object_table = ");
-	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
-	store_put(c->store, " AND trigger_name = ");
-	store_put_text(c->store, name);
-	rows = store_query(c->store, c->command->words, e);
-	body = rows != NULL && db_next(rows) ? db_text(rows, 0) : "";
-	if (rows == NULL)
-		rc = -1;
-	else if (body[0] != '\0')
-		*found = has_trigger(text, name, body) ? RIGHT : DIFFERS;
-	else if ((rc = ask_for_trigger(c, name, &hidden, e)) == 0)
-		*found = hidden ? HIDDEN : NO_TRIGGER;
-	free(name);
-	db_rows_free(rows);
-	return rc;
-}
-
-int
-trigger_check(struct ctl *c, struct schema_report *report, struct err *e)
-{
-	const char	*events = store_table_name(c->store, T_EVENTS);
-	struct buf	 text = { 0 };
-	enum found	 found = NO_TRIGGER;
-	int		 rc;
-
-	if ((rc = trigger_render(c->conf, &text, e)) == 0)
-		rc = find_trigger(c, text.data, &found, e);
-	buf_free(&text);
-	if (rc < 0)
+	if (rows == NULL && store_fault(s) != DB_WRONG)
 		return -1;
-	if (found == NO_TRIGGER && c->args.trigger)
-		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
-		    store_is_inline(c->store) ?
+	if (rows == NULL && store_code(s) != CODE_NO_TRIGGER)
+		schema_find(k, T_EVENTS, SCHEMA_NOTE, "run it with an account "
+		    "that has the right TRIGGER on the table, to compare the "
+		    "trigger", "there is a trigger that this account cannot "
+		    "see");
+	else if (k->ctl->args.trigger)
+		schema_find(k, T_EVENTS, SCHEMA_WARN,
+		    store_is_inline(k->ctl->store) ?
 		    "rows without a label are one partition, and those "
 		    "without a message_id get none; "
 		    "outboxctl schema install --trigger creates it" :
 		    "events without an outbox row wait for reconcile; "
-		    "outboxctl schema install --trigger creates it" }, "",
-		    "%s: no trigger, which --trigger asks for",
-		    events)->by_hand = true;
-	else if (found == HIDDEN)
-		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_NOTE,
-		    "run it with an account that has the right TRIGGER on the "
-		    "table, to compare the trigger" }, "", "%s: there is a "
-		    "trigger that this account cannot see", events);
-	else if (found == DIFFERS)
-		schema_find(report, T_EVENTS, (struct schema_cost){ SCHEMA_WARN,
-		    store_is_inline(c->store) ? "it completes rows in "
-		    "another way; outboxctl schema upgrade replaces it" :
-		    "it enqueues other events than publish.types, or in "
-		    "another way; outboxctl schema upgrade replaces it" }, "",
-		    "%s: the trigger differs from the configured one",
-		    events)->trigger = true;
+		    "outboxctl schema install --trigger creates it",
+		    "no trigger, which --trigger asks for");
 	return 0;
+}
+
+static int
+judge_trigger(struct check *k, const char *name, const char *text,
+    const char *body, struct err *e)
+{
+	if (body[0] == '\0')
+		return judge_no_trigger(k, name, e);
+	if (!has_trigger(text, name, body))
+		schema_find(k, T_EVENTS, SCHEMA_WARN,
+		    store_is_inline(k->ctl->store) ?
+		    "it completes rows in another way; outboxctl schema "
+		    "upgrade replaces it" :
+		    "it enqueues other events than publish.types, or in "
+		    "another way; outboxctl schema upgrade replaces it",
+		    "the trigger differs from the configured one")->by =
+		    BY_TRIGGER;
+	return 0;
+}
+
+int
+trigger_check(struct check *k, struct err *e)
+{
+	struct store	*s = k->ctl->store;
+	char		*name = xasprintf(store_is_inline(s) ? "%s_before" :
+			    "%s_after_event", schema_name(k, T_OUTBOX));
+	struct buf	 text = { 0 };
+	struct db_rows	*rows = NULL;
+	int		 rc = trigger_render(k->ctl->conf, &text, e);
+
+	if (rc == 0) {
+		store_sql(s, "SELECT action_statement FROM "
+		    "information_schema.triggers WHERE trigger_schema = "
+		    "DATABASE() AND event_object_table = ");
+		store_put_text(s, schema_name(k, T_EVENTS));
+		store_put(s, " AND trigger_name = ");
+		store_put_text(s, name);
+		rows = store_query(s, k->ctl->command->words, e);
+		rc = rows == NULL ? -1 : judge_trigger(k, name, text.data,
+		    db_next(rows) ? db_text(rows, 0) : "", e);
+	}
+	db_rows_free(rows);
+	buf_free(&text);
+	free(name);
+	return rc;
 }

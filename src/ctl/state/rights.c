@@ -20,8 +20,8 @@ rights_json(const struct schema_report *r)
 		if (!f->unused && f->table != T_AUDIT &&
 		    f->table != T_REGISTRY)
 			json_array_append_new(list, json_pack(
-			    "{s:s, s:s, s:s, s:b}", "what", f->what,
-			    "cost", f->cost, "sql", f->sql,
+			    "{s:s, s:s, s:s, s:b}", "what", f->what.data,
+			    "cost", f->cost.data, "sql", f->sql.data,
 			    "needed", f->level == SCHEMA_FAIL));
 	}
 	return list;
@@ -46,17 +46,13 @@ is_locked(const json_t *state)
 int
 state_put_rights(struct ctl *c, json_t *state, struct err *e)
 {
-	struct schema_model	 live = { 0 };
 	struct schema_report	 r = { 0 };
 	int			 rc = -1;
 
 	if (is_locked(state))
 		return json_object_set_new(state, "rights", json_null());
-	if (schema_read_live(c, &live, e) == 0 &&
-	    (schema_check_rights(c, &live, &r, e) == 0 ||
-	    (store_is_open(c->store) && store_fault(c->store) == DB_BUSY)))
+	if (schema_find_rights(c, &r, e) == 0)
 		rc = json_object_set_new(state, "rights", rights_json(&r));
 	schema_report_free(&r);
-	schema_model_free(&live);
 	return rc;
 }
