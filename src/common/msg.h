@@ -45,8 +45,9 @@ enum outcome {
 	OUT_RETRY,	/* this message failed: attempts + 1, and a delay */
 	OUT_DEFER,	/* not its fault: a delay, attempts unchanged */
 	OUT_DEAD,	/* can never be delivered: to the dead letters */
-	OUT_IN_DOUBT	/* in doubt and no time to ask, or the database rejects
-			   the write: wait until its claim expires */
+	OUT_KEEP_CLAIM	/* nothing is written, and it waits until its claim
+			   expires: it is in doubt with no time to ask, or the
+			   database rejects the write */
 };
 
 /* One row.  The batch owns the texts. */
@@ -93,7 +94,7 @@ struct msg {
 	enum outcome	 outcome;
 	bool		 written;	/* the outcome is in the database */
 	int64_t		 delay_ms;	/* ms until the next try; with
-					   OUT_IN_DOUBT 0 is possible; with
+					   OUT_KEEP_CLAIM 0 is possible; with
 					   OUT_UNSENT by this worker, 0: now */
 	int64_t		 hold_ms;	/* OUT_DEFER: if > 0, this worker tries
 					   it again after that, or when its type

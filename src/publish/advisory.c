@@ -55,13 +55,6 @@ time_of(int64_t now)
 	return json_string(text);
 }
 
-/* "transient": all attempts failed; "message": its own fault. */
-static const char *
-class_of(const struct msg *m)
-{
-	return strcmp(m->reason, "attempts") == 0 ? "transient" : "message";
-}
-
 char *
 advisory_text(const struct msg *m, const char *outbox, int64_t now)
 {
@@ -75,7 +68,9 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	json_object_set_new(j, "key", plain_of(m->key));
 	json_object_set_new(j, "type", plain_of(m->type));
 	json_object_set_new(j, "reason", json_string(m->reason));
-	json_object_set_new(j, "class", json_string(class_of(m)));
+	/* transient: all attempts failed; message: its own fault */
+	json_object_set_new(j, "class", json_string(
+	    strcmp(m->reason, "attempts") == 0 ? "transient" : "message"));
 	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));
 	json_object_set_new(j, "error", text_as_json(m->error));
 	json_object_set_new(j, "time", time_of(now));
@@ -84,36 +79,25 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	return text;
 }
 
-static int64_t
-unix_ms(void)
-{
-	struct timespec	ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static void
-tell_of(struct relay *r, const struct msg *m)
-{
-	const struct pub	*p = relay_broker(r);
-	char			*text = advisory_text(m, r->form.id_prefix,
-				    unix_ms());
-
-	p->ops->tell(p->arg, r->conf->nats.advisory, text);
-	free(text);
-}
-
 void
 advisory_tell(struct relay *r, const struct batch *b, uint64_t buried)
 {
-	uint64_t	dead = 0;
+	const struct pub	*p = relay_broker(r);
+	uint64_t		 dead = 0;
+	struct timespec		 ts;
+	char			*text;
 
-	if (r->conf->nats.advisory[0] == '\0' || relay_broker(r) == NULL)
+	if (r->conf->nats.advisory[0] == '\0' || p == NULL)
 		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
 	for (size_t i = 0; i < b->n; i++)
 		dead += b->msgs[i].outcome == OUT_DEAD;
-	for (size_t i = 0; i < b->n && dead == buried; i++)
-		if (b->msgs[i].outcome == OUT_DEAD)
-			tell_of(r, &b->msgs[i]);
+	for (size_t i = 0; i < b->n && dead == buried; i++) {
+		if (b->msgs[i].outcome != OUT_DEAD)
+			continue;
+		text = advisory_text(&b->msgs[i], r->form.id_prefix,
+		    (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+		p->ops->tell(p->arg, r->conf->nats.advisory, text);
+		free(text);
+	}
 }

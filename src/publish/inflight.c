@@ -15,12 +15,18 @@ struct lane {
 	UT_hash_handle	hh;
 };
 
-/* Chain each message to the one before it in its lane. */
-static void
-chain(struct inflight *w, const struct batch *b, enum conf_ordering ordering)
+/* Each message is chained to the one before it in its lane. */
+void
+inflight_init(struct inflight *w, const struct batch *b,
+    enum conf_ordering ordering, size_t max, size_t max_bytes)
 {
 	struct lane	*lanes = NULL, *pool = xcalloc(b->n + 1, sizeof(*pool));
 
+	*w = (struct inflight){ .n = b->n, .max = max,
+	    .max_bytes = max_bytes };
+	w->sizes = xcalloc(b->n + 1, sizeof(*w->sizes));
+	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
+	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 		struct bytes	  key = lane_of_msg(ordering, b, m);
@@ -42,18 +48,6 @@ chain(struct inflight *w, const struct batch *b, enum conf_ordering ordering)
 	}
 	HASH_CLEAR(hh, lanes);
 	free(pool);
-}
-
-void
-inflight_init(struct inflight *w, const struct batch *b,
-    enum conf_ordering ordering, size_t max, size_t max_bytes)
-{
-	*w = (struct inflight){ .n = b->n, .max = max,
-	    .max_bytes = max_bytes };
-	w->sizes = xcalloc(b->n + 1, sizeof(*w->sizes));
-	w->lane_next = xcalloc(b->n + 1, sizeof(*w->lane_next));
-	w->queue = xcalloc(b->n + 1, sizeof(*w->queue));
-	chain(w, b, ordering);
 }
 
 void

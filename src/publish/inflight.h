@@ -46,7 +46,7 @@ void	inflight_sent(struct inflight *, size_t i, size_t size);
  */
 void	inflight_resolved(struct inflight *, size_t i, bool go_on);
 
-/* A message that was taken but not sent, with the same go_on. */
+/* A message that was taken but not sent; without go_on this does nothing. */
 void	inflight_skipped(struct inflight *, size_t i, bool go_on);
 
 /* May one more be unresolved?  And is there also one that may be sent? */

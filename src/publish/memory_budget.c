@@ -61,53 +61,10 @@ memory_budget_failed(struct memory_budget *r, size_t n)
 	r->rows = r->rows > FAILED_PART ? r->rows / FAILED_PART : 1;
 }
 
-/* Lanes of this batch in which a message is left. */
+/* A lane of this batch in which a message is left. */
 struct lane {
 	UT_hash_handle	hh;
 };
-
-struct lanes {
-	struct lane	*head, *pool;
-	enum conf_ordering ordering;
-	const struct batch *batch;
-};
-
-static struct bytes
-name_of(const struct lanes *l, const struct msg *m)
-{
-	return lane_of_msg(l->ordering, l->batch, m);
-}
-
-static bool
-is_lane_left(const struct lanes *l, const struct msg *m)
-{
-	struct bytes	 name = name_of(l, m);
-	struct lane	*found;
-
-	HASH_FIND(hh, l->head, name.data, name.len, found);
-	return found != NULL;
-}
-
-static void
-leave_message(struct lanes *l, struct msg *m)
-{
-	struct bytes	 name = name_of(l, m);
-	struct lane	*new = l->pool++;
-
-	m->left = true;
-	HASH_ADD_KEYPTR(hh, l->head, name.data, name.len, new);
-}
-
-/* Bytes that were fetched with their rows. */
-static size_t
-fetched(const struct batch *b)
-{
-	size_t	n = 0;
-
-	for (size_t i = 0; i < b->n; i++)
-		n += b->msgs[i].away ? 0 : msg_size(&b->msgs[i]);
-	return n;
-}
 
 static bool
 can_be_sent(const struct msg *m, size_t max_payload)
@@ -121,30 +78,36 @@ size_t
 memory_budget_choose(const struct memory_budget *r, struct batch *b,
     int64_t max_payload, uint64_t *sequences)
 {
-	size_t		 max = (size_t)r->conf->worker.batch_bytes, n = 0;
-	size_t		 used = fetched(b);
-	struct lane	*pool = xcalloc(b->naway + 1, sizeof(*pool));
-	struct lanes	 lanes = { .pool = pool, .batch = b,
-			    .ordering = (enum conf_ordering)
-			    r->conf->outbox.ordering };
+	enum conf_ordering	 ordering = (enum conf_ordering)
+				     r->conf->outbox.ordering;
+	size_t			 max = (size_t)r->conf->worker.batch_bytes;
+	size_t			 used = 0, n = 0, nleft = 0;
+	struct lane		*lanes = NULL, *left, *pool;
 
+	pool = xcalloc(b->naway + 1, sizeof(*pool));
+	for (size_t i = 0; i < b->n; i++)
+		used += b->msgs[i].away ? 0 : msg_size(&b->msgs[i]);
 	for (size_t i = 0; i < b->n; i++) {
-		struct msg *m = &b->msgs[i];
+		struct msg	*m = &b->msgs[i];
+		struct bytes	 name = lane_of_msg(ordering, b, m);
 
 		if (m->held)
 			continue;
-		if (is_lane_left(&lanes, m))
+		HASH_FIND(hh, lanes, name.data, name.len, left);
+		m->left = left != NULL;
+		if (m->left || !m->away ||
+		    !can_be_sent(m, (size_t)max_payload))
+			continue;
+		if (n > 0 && used + msg_size(m) > max) {
 			m->left = true;
-		else if (m->away && can_be_sent(m, (size_t)max_payload)) {
-			if (n > 0 && used + msg_size(m) > max) {
-				leave_message(&lanes, m);
-				continue;
-			}
-			used += msg_size(m);
-			sequences[n++] = m->sequence;
+			left = &pool[nleft++];
+			HASH_ADD_KEYPTR(hh, lanes, name.data, name.len, left);
+			continue;
 		}
+		used += msg_size(m);
+		sequences[n++] = m->sequence;
 	}
-	HASH_CLEAR(hh, lanes.head);
+	HASH_CLEAR(hh, lanes);
 	free(pool);
 	return n;
 }

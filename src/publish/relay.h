@@ -21,7 +21,6 @@
 #include "util/printable.h"
 #include "publish/type_breaker.h"
 #include "publish/limit.h"
-#include "publish/silence.h"
 #include "publish/trial.h"
 #include "common/figures.h"
 #include "common/msg.h"
@@ -50,14 +49,14 @@ struct relay {
 	struct envelope		 envelope;
 	bool			 has_dead;	/* a dead-letter table exists */
 	size_t			 nworkers;	/* that share retry.burst; 0: as 1 */
-	int64_t			 absent_until;	/* clock_ms(); see relay.c */
+	int64_t			 absent_until;	/* clock_ms(): no stream takes
+						   it, see relay_answer.c */
 
 	/* Called at least every RELAY_KEEP_MS while a batch is published. */
 	enum keep		(*keep)(void *);
 	void			*keep_arg;
 	struct type_breaker	 breaker;	/* types that were refused */
-	struct trial		 trial;		/* and messages */
-	struct silence		 silence;	/* those without an answer, and
+	struct trial		 trial;		/* messages that failed, and
 						   destinations */
 	uint64_t		*handling;	/* the sequence sent; or NULL */
 	struct figures_set	*figures;	/* by destination; or NULL */

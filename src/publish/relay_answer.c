@@ -49,7 +49,7 @@ note_absent(struct flight *f, size_t i)
 	int64_t	now = clock_ms();
 
 	if (joins_a_round(f, i, now)) {
-		f->state[i] = AGAIN;
+		f->ways[i].state = AGAIN;
 		f->nagain++;
 		return;
 	}
@@ -59,39 +59,30 @@ note_absent(struct flight *f, size_t i)
 	inflight_resolved(&f->w, i, false);
 }
 
+/* The destination has it, or a duplicate. */
 static void
-measure(struct flight *f, const struct msg *m, int64_t now, int64_t took)
+note_taken(struct flight *f, const struct pub_answer *a)
 {
-	struct relay	*r = f->r;
+	size_t			 i = a->index;
+	struct relay		*r = f->r;
+	const struct msg	*m = &f->b->msgs[i];
+	const struct way	*way = &f->ways[i];
+	struct flight_to	*to = relay_to(f, i);
+	int64_t			 now = clock_us(), took = now - way->sent_at;
 
+	to->took = true;
+	to->heard_at = now / 1000;
+	to->slowest = later(to->slowest, took / 1000);
+	if (a->verdict == VERDICT_STORED && way->ordinal >= to->stored)
+		to->stored = way->ordinal + 1;
+	type_breaker_took(&r->breaker, m);
+	trial_route_took(&r->trial, m->destination, to->heard_at);
 	if (r->publish_to_ack == NULL)
 		return;
 	histogram_add(r->publish_to_ack, histogram_us, took);
 	if (m->age_us >= 0 && f->b->read_at != 0)
 		histogram_add(r->commit_to_ack, histogram_us,
 		    m->age_us + now - f->b->read_at);
-}
-
-/* The destination has it, or a duplicate. */
-static void
-note_taken(struct flight *f, const struct pub_answer *a)
-{
-	size_t		 i = a->index;
-	struct msg	*m = &f->b->msgs[i];
-	struct flight_to *t = relay_to(f, i);
-	int64_t		 now = clock_us(), took = now - f->sent_at[i];
-
-	silence_heard(&f->r->silence, f->route[i]->destination);
-	t->heard_at = now / 1000;
-	t->slowest = later(t->slowest, took / 1000);
-	measure(f, m, now, took);
-	if (f->r->breaker.n > 0)
-		type_breaker_took(&f->r->breaker, m);
-	trial_route_took(&f->r->trial, m->destination, t->heard_at);
-	if (f->ordinal[i] >= t->acked)
-		t->acked = f->ordinal[i] + 1;
-	if (a->verdict == VERDICT_STORED && f->ordinal[i] >= t->stored)
-		t->stored = f->ordinal[i] + 1;
 }
 
 static void
@@ -109,7 +100,7 @@ may_be_foreign(const struct flight *f, const struct pub_answer *a)
 	const struct msg	*m = &f->b->msgs[a->index];
 
 	return a->verdict == VERDICT_DUPLICATE && msg_has_own_id(m) &&
-	    !m->renamed && f->route[a->index]->driver == DRIVER_NATS &&
+	    !m->renamed && f->ways[a->index].route->driver == DRIVER_NATS &&
 	    relay_stream(f->r) != NULL;
 }
 
@@ -130,7 +121,7 @@ look_later(struct flight *f, const struct pub_answer *a)
 		f->places = xcalloc(f->b->n, sizeof(*f->places));
 	f->places[i].sequence = a->ack_sequence;
 	f->places[i].where = a->where[0] == '\0' ? NULL : xstrdup(a->where);
-	f->state[i] = LOOK;
+	f->ways[i].state = LOOK;
 	f->nlook++;
 }
 
@@ -143,20 +134,14 @@ fail_for_now(struct flight *f, size_t i, const struct pub_answer *a)
 {
 	struct msg	*m = &f->b->msgs[i];
 
-	relay_fail(f, m, a->text);
+	relay_fail(f, i, a->text);
 	m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
 	    RETRY_AFTER_MAX_MS));
-	if (trial_failed(&f->r->trial, m->destination, m->sequence))
-		relay_pause_type(f, i, a->class, a->text);
-	else
+	if (trial_failed(&f->r->trial, m->destination, m->sequence)) {
+		f->ways[i].accused = true;
+		relay_refuse_type(f, i, true, a->class, a->text);
+	} else
 		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
-}
-
-static enum trial_kind
-kind_of(enum verdict verdict)
-{
-	return verdict == VERDICT_TOO_LARGE ? TRIAL_SIZE :
-	    verdict == VERDICT_ADDRESS ? TRIAL_ADDRESS : TRIAL_CONTENT;
 }
 
 /*
@@ -166,40 +151,27 @@ kind_of(enum verdict verdict)
 static bool
 try_message(struct flight *f, size_t i, const struct pub_answer *a)
 {
-	struct relay	*r = f->r;
-	struct msg	*m = &f->b->msgs[i];
-	enum trial_say	 say = trial_refused(&r->trial, &(struct trial_case){
-			     .sequence = m->sequence, .group = msg_group(m),
-			     .destination = m->destination,
-			     .kind = kind_of(a->verdict), .size = msg_size(m),
-			     .sent_at = f->sent_at[i] / 1000,
-			     .blame_after = r->conf->retry.blame_after },
-			     clock_ms());
+	struct relay		*r = f->r;
+	enum trial_kind		 kind = a->verdict == VERDICT_TOO_LARGE ?
+				     TRIAL_SIZE :
+				     a->verdict == VERDICT_ADDRESS ?
+				     TRIAL_ADDRESS : TRIAL_CONTENT;
+	struct trial_case	 c = relay_case(f, i, kind);
+	enum trial_say		 say = trial_refused(&r->trial, &c, clock_ms());
 
-	f->accused[i] = say != TRIAL_OWN;
+	f->ways[i].accused = say != TRIAL_OWN;
 	if (say != TRIAL_ALL)
-		type_breaker_says_nothing(&r->breaker, m, clock_ms());
+		type_breaker_says_nothing(&r->breaker, &f->b->msgs[i],
+		    clock_ms());
 	if (say == TRIAL_OWN) {
-		relay_note_failure(f, m, a->text);
-		return relay_bury_or_hold(f, m, "message", a->text);
+		relay_note_failure(f, i, a->text);
+		return relay_bury_or_hold(f, i, "message", a->text);
 	}
 	/* Not every answer has a class, but it is one: probes cost little. */
 	relay_refuse(f, i, a->class == CLASS_NONE ? CLASS_OTHER : a->class,
 	    a->text);
-	f->alone[i] = say == TRIAL_ALONE;
+	f->ways[i].alone = say == TRIAL_ALONE;
 	return false;
-}
-
-/*
- * The answer broke off: nobody knows whether it was stored.  Whose fault that
- * was is decided at the end, see judge_lost().
- */
-static void
-note_lost(struct flight *f, size_t i, const struct pub_answer *a)
-{
-	f->b->msgs[i].in_doubt = true;
-	f->together[i] = a->verdict == VERDICT_LOST_TOGETHER;
-	relay_refuse(f, i, CLASS_LOST, a->text);
 }
 
 /* An answer after the time-out still shows that the message is stored. */
@@ -212,7 +184,7 @@ late_answer(struct flight *f, const struct pub_answer *a)
 
 	if (!stored || m->outcome == OUT_DELIVERED || may_be_foreign(f, a))
 		return;
-	if (f->state[a->index] != REFUSED)
+	if (f->ways[a->index].state != REFUSED)
 		f->res->failed--;
 	note_delivered(f, a);
 }
@@ -222,21 +194,23 @@ relay_answer(struct flight *f, struct flight_line *line,
     const struct pub_answer *a)
 {
 	size_t		 i = a->index;
-	struct msg	*m;
+	struct way	*way;
 	bool		 go_on = false;
 
 	if (a->index == PUB_SOME_INDEX) {
 		line->nameless++;
 		return;
 	}
-	if (i >= f->b->n || f->state[i] == READY || f->state[i] == LOOK)
+	if (i >= f->b->n)
 		return;
-	m = &f->b->msgs[i];
-	if (f->state[i] == AGAIN) {	/* the refusal was for another one */
+	way = &f->ways[i];
+	if (way->state == READY || way->state == LOOK)
+		return;
+	if (way->state == AGAIN) {	/* the refusal was for another one */
 		f->nagain--;
-		f->state[i] = DONE;
-	} else if (f->state[i] == OUT)
-		relay_comes_in(f, i, DONE);
+		way->state = DONE;
+	} else if (way->state == OUT)
+		relay_comes_in(f, i);
 	else {
 		late_answer(f, a);
 		return;
@@ -259,7 +233,10 @@ relay_answer(struct flight *f, struct flight_line *line,
 		return;
 	case VERDICT_LOST:
 	case VERDICT_LOST_TOGETHER:
-		note_lost(f, i, a);
+		/* Was it stored?  Whose fault it was is judged at the end. */
+		f->b->msgs[i].in_doubt = true;
+		way->together = a->verdict == VERDICT_LOST_TOGETHER;
+		relay_refuse(f, i, CLASS_LOST, a->text);
 		break;
 	case VERDICT_MESSAGE:
 	case VERDICT_TOO_LARGE:
@@ -267,8 +244,9 @@ relay_answer(struct flight *f, struct flight_line *line,
 		go_on = try_message(f, i, a);
 		break;
 	case VERDICT_PENDING:
-		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
-		go_on = relay_fail_in_doubt(f, i, a->text);
+		type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i],
+		    clock_ms());
+		relay_fail_in_doubt(f, i, a->text);
 		break;
 	case VERDICT_TRANSIENT:
 		fail_for_now(f, i, a);
@@ -290,8 +268,8 @@ relay_name_absent(struct flight *f, struct flight_line *line)
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];
 
-		if (f->state[i] == OUT && relay_line(f, i) == line) {
-			relay_comes_in(f, i, DONE);
+		if (f->ways[i].state == OUT && relay_line(f, i) == line) {
+			relay_comes_in(f, i);
 			note_absent(f, i);
 		}
 	}

@@ -9,8 +9,8 @@
  * goes under our own id.  What cannot be read counts as delivered, since as a
  * rule such a duplicate is our own of an earlier try.
  *
- * They are read together when no message is out to the stream, for the look-up is a batch of
- * its own to the driver.  Without duplicates this costs nothing.
+ * They are read together when no message is out to the stream, for the look-up
+ * is a batch of its own to the driver.  Without duplicates this costs nothing.
  */
 
 #include "publish/relay_impl.h"
@@ -37,21 +37,6 @@ struct look {
 	struct err		 why;		/* "": all were read */
 };
 
-static void
-list_looks(struct look *l)
-{
-	struct flight	*f = l->f;
-
-	l->index = xcalloc(f->nlook, sizeof(*l->index));
-	l->found = xcalloc(f->nlook, sizeof(*l->found));
-	for (size_t i = 0; i < f->b->n; i++) {
-		if (f->state[i] != LOOK)
-			continue;
-		l->index[l->n] = i;
-		l->found[l->n++] = f->places[i];
-	}
-}
-
 /*
  * Not beyond the time of the last answer: then the claim is about to end.  A
  * complaint about a permission comes instead of all answers.
@@ -69,22 +54,6 @@ go_on(void *arg)
 	l->late = clock_ms() >= f->deadline + f->r->conf->publish.timeout_ms;
 	return !l->abandoned && !l->late && p->ops->complaint(p->arg,
 	    PUB_FORBIDDEN, &l->why) == CLASS_NONE;
-}
-
-static void
-read_stored(struct look *l)
-{
-	struct flight		*f = l->f;
-	const struct pub	*p = relay_stream(f->r);
-	const struct pub_go_on	 keep_on = { go_on, l };
-	struct err		 e;
-
-	p->ops->complaint(p->arg, PUB_FORBIDDEN, &e);	/* an older one */
-	if (p->ops->get_stored(p->arg, f->r->form.id_prefix, l->found, l->n,
-	    &keep_on, &e) < 0 && l->why.text[0] == '\0')
-		l->why = e;
-	/* It was a batch of its own. */
-	p->ops->begin(p->arg, f->deadline + RELAY_WRITE_MS);
 }
 
 /*
@@ -122,7 +91,7 @@ rename_message(struct flight *f, size_t i, const struct stored_message *found)
 		    (unsigned long long)found->sequence);
 	buf_free(&id);
 	m->renamed = true;
-	f->state[i] = AGAIN;
+	f->ways[i].state = AGAIN;
 	if (f->nagain++ == 0)
 		f->again_at = clock_ms();
 }
@@ -157,7 +126,7 @@ judge_found(struct look *l, size_t k)
 		break;
 	}
 	f->nlook--;
-	if (f->state[i] == DONE)
+	if (f->ways[i].state == DONE)
 		inflight_resolved(&f->w, i, true);
 }
 
@@ -171,41 +140,50 @@ give_back(struct look *l, size_t k)
 	static const char why[] = "a duplicate, and no time to read whose "
 				  "message it is";
 
-	relay_note_failure(f, m, why);
+	relay_note_failure(f, i, why);
 	msg_fail(m, OUT_DEFER, why);
 	m->delay_ms = LATE_MS;
 	m->in_doubt = true;
 	f->nlook--;
-	f->state[i] = DONE;
+	f->ways[i].state = DONE;
 	inflight_resolved(&f->w, i, false);
-}
-
-/* Those that are not read stay if that may be made good. */
-static void
-judge_looks(struct look *l)
-{
-	const struct pub *p = relay_stream(l->f->r);
-	bool		 stay = l->abandoned || !pub_is_open(p);
-
-	if (l->why.text[0] != '\0' && !stay && !l->late)
-		l->f->r->blind_until = clock_ms() + BLIND_MS;
-	for (size_t k = 0; k < l->n; k++)
-		if (l->found[k].what != STORED_UNKNOWN || (!stay && !l->late))
-			judge_found(l, k);
-		else if (!stay)
-			give_back(l, k);
 }
 
 bool
 relay_look(struct flight *f)
 {
-	struct look	l = { .f = f };
+	struct look		 l = { .f = f };
+	const struct pub	*p = relay_stream(f->r);
+	const struct pub_go_on	 keep_on = { go_on, &l };
+	struct err		 e;
+	bool			 stay;
 
 	if (f->nlook == 0 || f->lines[DRIVER_NATS].nout > 0)
 		return true;
-	list_looks(&l);
-	read_stored(&l);
-	judge_looks(&l);
+	l.index = xcalloc(f->nlook, sizeof(*l.index));
+	l.found = xcalloc(f->nlook, sizeof(*l.found));
+	for (size_t i = 0; i < f->b->n; i++) {
+		if (f->ways[i].state != LOOK)
+			continue;
+		l.index[l.n] = i;
+		l.found[l.n++] = f->places[i];
+	}
+	p->ops->complaint(p->arg, PUB_FORBIDDEN, &e);	/* an older one */
+	if (p->ops->get_stored(p->arg, f->r->form.id_prefix, l.found, l.n,
+	    &keep_on, &e) < 0 && l.why.text[0] == '\0')
+		l.why = e;
+	/* It was a batch of its own. */
+	p->ops->begin(p->arg, f->deadline + RELAY_WRITE_MS);
+
+	/* Those that are not read stay if that may be made good. */
+	stay = l.abandoned || !pub_is_open(p);
+	if (l.why.text[0] != '\0' && !stay && !l.late)
+		f->r->blind_until = clock_ms() + BLIND_MS;
+	for (size_t k = 0; k < l.n; k++)
+		if (l.found[k].what != STORED_UNKNOWN || (!stay && !l.late))
+			judge_found(&l, k);
+		else if (!stay)
+			give_back(&l, k);
 	free(l.index);
 	free(l.found);
 	return !l.abandoned;

@@ -15,9 +15,10 @@
 #define HELD_MS		30000
 
 void
-relay_note_failure(struct flight *f, const struct msg *m, const char *text)
+relay_note_failure(struct flight *f, size_t i, const char *text)
 {
 	struct relay_result	*r = f->res;
+	const struct msg	*m = &f->b->msgs[i];
 
 	r->failed++;
 	if (r->why.text[0] != '\0')
@@ -33,9 +34,10 @@ relay_note_failure(struct flight *f, const struct msg *m, const char *text)
 }
 
 bool
-relay_bury(struct flight *f, struct msg *m, const char *reason,
-    const char *text)
+relay_bury(struct flight *f, size_t i, const char *reason, const char *text)
 {
+	struct msg	*m = &f->b->msgs[i];
+
 	if (!f->r->has_dead) {
 		msg_fail(m, OUT_RETRY, text);
 		m->delay_ms = f->r->conf->retry.max_backoff;
@@ -47,86 +49,45 @@ relay_bury(struct flight *f, struct msg *m, const char *reason,
 }
 
 bool
-relay_fail(struct flight *f, struct msg *m, const char *text)
+relay_bury_or_hold(struct flight *f, size_t i, const char *reason,
+    const char *text)
 {
 	const struct conf	*c = f->r->conf;
-	const struct conf_route	*rule = f->route[m - f->b->msgs]->rule;
+	struct msg		*m = &f->b->msgs[i];
+	uint64_t		 cause = msg_group(m) ^ text_hash(reason);
+	int64_t			 burst = c->retry.burst;
+	struct err		 e;
 
-	relay_note_failure(f, m, text);
-	/*
-	 * The next try might succeed: until it is a dead letter, no later
-	 * message of its lane may pass it.
-	 */
-	msg_fail(m, OUT_RETRY, text);
-	m->delay_ms = backoff_retry(route_backoff(c, rule),
-	    route_max_backoff(c, rule), c->retry.jitter, m->attempts + 1);
-	f->spent[m - f->b->msgs] = m->attempts + 1 >=
-	    route_max_attempts(c, rule);
+	/* What others bury it does not see: each has an equal share. */
+	if (burst > 0)
+		burst = later(burst / later((int64_t)f->r->nworkers, 1), 1);
+	if (!f->r->has_dead || trial_may_bury(&f->r->trial, cause, burst,
+	    c->retry.burst_time, clock_ms()))
+		return relay_bury(f, i, reason, text);
+	err_set(&e, RELAY_HELD "more than %lld of its type were to be dead "
+	    "letters: %s", (long long)burst, text);
+	msg_fail(m, OUT_RETRY, e.text);
+	m->delay_ms = later(HELD_MS, route_max_backoff(c,
+	    f->ways[i].route->rule));
 	return false;
 }
 
 /*
- * How many of one cause this worker may bury: it does not see what others do,
- * so each has an equal share, and one at least.
+ * The next try might succeed: until it is a dead letter, no later message of
+ * its lane may pass it.
  */
-static int64_t
-share_of_burst(const struct relay *r)
-{
-	int64_t	burst = r->conf->retry.burst;
-
-	return burst == 0 ? 0 : later(burst / later((int64_t)r->nworkers, 1), 1);
-}
-
-bool
-relay_bury_or_hold(struct flight *f, struct msg *m, const char *reason,
-    const char *text)
+void
+relay_fail(struct flight *f, size_t i, const char *text)
 {
 	const struct conf	*c = f->r->conf;
-	uint64_t		 cause = msg_group(m) ^ text_hash(reason);
-	int64_t			 burst = share_of_burst(f->r);
-	struct err		 e;
+	const struct conf_route	*rule = f->ways[i].route->rule;
+	struct msg		*m = &f->b->msgs[i];
 
-	if (!f->r->has_dead || trial_may_bury(&f->r->trial, cause, burst,
-	    c->retry.burst_time, clock_ms()))
-		return relay_bury(f, m, reason, text);
-	err_set(&e, RELAY_HELD "more than %lld of its type were to be dead "
-	    "letters: %s", (long long)burst, text);
-	msg_fail(m, OUT_RETRY, e.text);
-	m->delay_ms = later(HELD_MS,
-	    route_max_backoff(c, f->route[m - f->b->msgs]->rule));
-	return false;
-}
-
-const struct envelope_form *
-relay_form(const struct flight *f, size_t i)
-{
-	return f->route[i]->rule == NULL ? &f->r->form : &f->route[i]->form;
-}
-
-void
-relay_goes_out(struct flight *f, size_t i, size_t size)
-{
-	struct flight_to	*to = relay_to(f, i);
-
-	f->state[i] = OUT;
-	f->sent_at[i] = to->sent_at = clock_us();
-	f->ordinal[i] = f->nsent;
-	f->order[f->nsent++] = i;
-	to->nfair += !relay_is_blamed(f, i);
-	relay_line(f, i)->nout++;
-	if (++to->nout > to->most)
-		to->most = to->nout;
-	to->bytes += size;
-	inflight_sent(&f->w, i, size);
-}
-
-void
-relay_comes_in(struct flight *f, size_t i, enum state state)
-{
-	f->state[i] = state;
-	relay_line(f, i)->nout--;
-	relay_to(f, i)->nout--;
-	relay_to(f, i)->bytes -= f->w.sizes[i];
+	relay_note_failure(f, i, text);
+	msg_fail(m, OUT_RETRY, text);
+	m->delay_ms = backoff_retry(route_backoff(c, rule),
+	    route_max_backoff(c, rule), c->retry.jitter, m->attempts + 1);
+	f->ways[i].spent = m->attempts + 1 >= route_max_attempts(c, rule);
 }
 
 static const char *
@@ -136,61 +97,49 @@ subject_of(struct flight *f, size_t i)
 	    &f->b->msgs[i]);
 }
 
-static void
-refuse_type(struct flight *f, size_t i, bool others, enum error_class class,
-    const char *why)
-{
-	const struct msg	*m = &f->b->msgs[i];
-	unsigned		 to = f->route[i]->destination;
-
-	type_breaker_refused(&f->r->breaker, &(struct type_refusal){
-	    .m = m, .route = f->route[i]->group, .class = class,
-	    .why = why, .others = others, .turns = !f->accused[i] ? 0 :
-	    trial_turns(&f->r->trial, m->sequence,
-	    f->r->conf->retry.blame_after, clock_ms()),
-	    .taken_at = f->r->trial.routes[to].taken_at,
-	    .subject = subject_of(f, i) }, clock_ms());
-}
-
 /*
  * With several destinations the others are assumed to take messages: a refusal
  * must never make them wait.  But a destination that gives no answer at all is
  * silent, and its types are not to blame.
  */
 void
-relay_refuse_type(struct flight *f, size_t i, enum error_class class,
-    const char *why)
+relay_refuse_type(struct flight *f, size_t i, bool others,
+    enum error_class class, const char *why)
 {
-	bool	silent = class == CLASS_TIMEOUT && !relay_any_stream(f, i);
+	struct relay		*r = f->r;
+	const struct msg	*m = &f->b->msgs[i];
+	const struct route	*route = f->ways[i].route;
+	bool			 silent = class == CLASS_TIMEOUT &&
+				     !relay_any_stream(f, i);
+	struct type_refusal	 refusal = { .m = m, .route = route->group,
+				     .class = class, .why = why,
+				     .subject = subject_of(f, i) };
 
-	refuse_type(f, i, relay_to(f, i)->acked > 0 ||
-	    class == CLASS_NO_ROUTE || (f->r->routes.several && !silent),
-	    class, why);
-}
-
-void
-relay_pause_type(struct flight *f, size_t i, enum error_class class,
-    const char *why)
-{
-	f->accused[i] = true;
-	refuse_type(f, i, true, class, why);
+	refusal.taken_at = r->trial.to[route->destination].taken_at;
+	refusal.others = others || relay_to(f, i)->took ||
+	    class == CLASS_NO_ROUTE || (r->routes.several && !silent);
+	if (f->ways[i].accused)
+		refusal.turns = trial_turns(&r->trial, m->sequence,
+		    r->conf->retry.blame_after, clock_ms());
+	type_breaker_refused(&r->breaker, &refusal, clock_ms());
 }
 
 void
 relay_was_tried(struct flight *f, size_t i, enum error_class class,
     const char *why)
 {
-	if (f->r->breaker.n > 0 &&
-	    type_breaker_is_out(&f->r->breaker, &f->b->msgs[i]))
-		relay_refuse_type(f, i, class, why);
+	const struct type_breaker_item	*item = type_breaker_find(
+					    &f->r->breaker, &f->b->msgs[i]);
+
+	if (item != NULL && item->out)
+		relay_refuse_type(f, i, false, class, why);
 }
 
 bool
 relay_is_blamed(const struct flight *f, size_t i)
 {
-	return (f->r->breaker.n > 0 &&
-	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i])) ||
-	    f->r->silence.to[f->route[i]->destination].silent;
+	return type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]) ||
+	    relay_to_silent(f, i);
 }
 
 void
@@ -199,8 +148,8 @@ relay_refuse(struct flight *f, size_t i, enum error_class class,
 {
 	relay_was_tried(f, i, class, text);
 	msg_fail(&f->b->msgs[i], OUT_UNSENT, text);
-	f->state[i] = REFUSED;
-	f->class[i] = class;
+	f->ways[i].state = REFUSED;
+	f->ways[i].class = class;
 }
 
 void
@@ -217,38 +166,30 @@ relay_refuse_absent(struct flight *f, size_t i)
 	relay_refuse(f, i, CLASS_NO_STREAM, e.text);
 }
 
-/*
- * Sequences grow, unless the stream has lost some and uses them again.
- * Watched with nats.stream only: those of several streams cannot be compared.
- */
-static void
-note_ack(struct flight *f, struct msg *m)
-{
-	struct relay	*r = f->r;
-
-	if (!r->watch || m->ack_sequence == 0)	/* 0: not the stream's */
-		return;
-	if (m->ack_sequence > r->top.ack) {
-		r->top = (struct acked){ msg_id(m), m->ack_sequence };
-		return;
-	}
-	r->went_back = true;
-	f->closed = f->closed || !r->routes.several;
-}
-
 void
 relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
 {
+	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
 
 	m->outcome = OUT_DELIVERED;
 	m->ack_sequence = ack;
-	silence_over(&f->r->silence, m->sequence);
-	if (!duplicate)
-		note_ack(f, m);
-	f->state[i] = DONE;
+	f->ways[i].state = DONE;
 	f->res->delivered++;
 	f->res->duplicates += duplicate;
+	/*
+	 * Sequences grow, unless the stream has lost some and uses them again.
+	 * Watched with nats.stream only: those of several streams cannot be
+	 * compared.  0: it is not the stream's.
+	 */
+	if (duplicate || !r->watch || ack == 0)
+		return;
+	if (ack > r->top.ack) {
+		r->top = (struct acked){ msg_id(m), ack };
+		return;
+	}
+	r->went_back = true;
+	f->closed = f->closed || !r->routes.several;
 }
 
 void
@@ -266,4 +207,50 @@ relay_deliver_unread(struct flight *f, size_t i, uint64_t ack, const char *why)
 	    (unsigned long long)f->b->msgs[i].sequence, id.data,
 	    (unsigned long long)ack, why);
 	buf_free(&id);
+}
+
+void
+relay_goes_out(struct flight *f, size_t i, size_t size)
+{
+	struct flight_to	*to = relay_to(f, i);
+
+	f->ways[i].state = OUT;
+	f->ways[i].sent_at = to->sent_at = clock_us();
+	f->ways[i].ordinal = f->nsent;
+	f->order[f->nsent++] = i;
+	to->nfair += !relay_is_blamed(f, i);
+	relay_line(f, i)->nout++;
+	if (++to->nout > to->most)
+		to->most = to->nout;
+	to->bytes += size;
+	inflight_sent(&f->w, i, size);
+}
+
+void
+relay_comes_in(struct flight *f, size_t i)
+{
+	f->ways[i].state = DONE;
+	relay_line(f, i)->nout--;
+	relay_to(f, i)->nout--;
+	relay_to(f, i)->bytes -= f->w.sizes[i];
+}
+
+const struct envelope_form *
+relay_form(const struct flight *f, size_t i)
+{
+	const struct route	*route = f->ways[i].route;
+
+	return route->rule == NULL ? &f->r->form : &route->form;
+}
+
+struct trial_case
+relay_case(const struct flight *f, size_t i, enum trial_kind kind)
+{
+	const struct msg	*m = &f->b->msgs[i];
+
+	return (struct trial_case){ .sequence = m->sequence,
+	    .group = msg_group(m), .destination = m->destination,
+	    .kind = kind, .size = msg_size(m),
+	    .sent_at = f->ways[i].sent_at / 1000,
+	    .blame_after = f->r->conf->retry.blame_after };
 }

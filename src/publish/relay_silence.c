@@ -2,8 +2,8 @@
  * relay_silence.c - messages without an answer: until when, and whose fault
  *
  * Without nats.stream several streams may take the messages of one connection.
- * An acknowledgement by any of them shows that the connection works (acked),
- * so that a silent type is at fault, not the destination.  It never shows that
+ * An acknowledgement by any of them shows that the connection works (took), so
+ * that a silent type is at fault, not the destination.  It never shows that
  * another stream lost a message (is_overtaken).
  */
 
@@ -28,145 +28,115 @@ static void
 meet_silence(struct flight *f)
 {
 	if (!f->silent)
-		silence_met(&f->r->silence, clock_ms());
+		trial_silence(&f->r->trial, clock_ms());
 	f->silent = true;
 }
 
-bool
+void
 relay_fail_in_doubt(struct flight *f, size_t i, const char *text)
 {
-	struct relay	*r = f->r;
-	struct msg	*m = &f->b->msgs[i];
+	struct trial		*t = &f->r->trial;
+	struct msg		*m = &f->b->msgs[i];
+	struct trial_case	 c = relay_case(f, i, TRIAL_CONTENT);
 
 	m->in_doubt = true;
 	meet_silence(f);
-	if (silence_is_own(&r->silence, m->sequence,
-	    r->conf->retry.blame_after, clock_ms()))
-		return relay_fail(f, m, text);
-	relay_note_failure(f, m, text);
+	if (trial_overtaken(t, &c, clock_ms())) {
+		relay_fail(f, i, text);
+		return;
+	}
+	relay_note_failure(f, i, text);
 	msg_fail(m, OUT_DEFER, text);
-	m->delay_ms = silence_wait(&r->silence);
-	return false;
-}
-
-static void
-say_how_long(const struct flight *f, size_t i, struct err *e)
-{
-	int64_t	timeout = f->r->conf->publish.timeout_ms;
-	int64_t	waited = clock_ms() - f->sent_at[i] / 1000;
-
-	if (waited < timeout)
-		err_set(e, "no answer in %lld ms", (long long)waited);
-	else
-		err_set(e, "no answer within %lld ms", (long long)timeout);
+	m->delay_ms = trial_silence_wait(t);
 }
 
 /*
- * True if its destination stored one that was sent later.  Where several
- * streams may have taken them that says nothing: another one may be faster, or
- * this one may be down.
+ * True if its destination stored one that was sent later, or has taken others
+ * since the last time that this one got no answer.  Where several streams may
+ * have taken them that says nothing: another one may be faster, or this one may
+ * be down.
  */
 static bool
 is_overtaken(struct flight *f, size_t i)
 {
-	return relay_to(f, i)->stored > f->ordinal[i] &&
-	    !relay_any_stream(f, i);
+	struct trial_case	c = relay_case(f, i, TRIAL_CONTENT);
+
+	if (relay_any_stream(f, i))
+		return false;
+	return trial_unanswered(&f->r->trial, &c, clock_ms()) ||
+	    relay_to(f, i)->stored > f->ways[i].ordinal;
 }
 
-/* Or has it taken others since the last time that this one got no answer? */
-static bool
-was_passed(struct flight *f, size_t i)
-{
-	const struct msg	*m = &f->b->msgs[i];
-
-	return !relay_any_stream(f, i) && silence_again(&f->r->silence,
-	    m->sequence, f->r->trial.routes[m->destination].taken_at,
-	    clock_ms());
-}
-
-/*
- * One of several destinations gave no answer, and took nothing in this batch,
- * which goes on without it.  A type that is to blame tells nothing of it.  Of
- * several streams another may answer: the types are to blame.
- */
+/* Others were stored, and this one got no answer. */
 static void
-note_silent_one(struct flight *f, size_t i, const char *text)
+note_overtaken(struct flight *f, size_t i, const char *text)
 {
-	struct flight_to	*to = relay_to(f, i);
-
-	if (to->closed ||
-	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
-		return;
-	to->closed = true;
-	if (!relay_any_stream(f, i))
-		silence_begins(&f->r->silence, f->route[i]->destination, text,
-		    clock_ms());
+	f->res->stalled_ms = clock_ms() -
+	    later(relay_to(f, i)->heard_at, f->ways[i].sent_at / 1000);
+	f->ways[i].class = CLASS_TIMEOUT;
+	relay_was_tried(f, i, CLASS_TIMEOUT, text);
+	if (relay_line(f, i)->pub->ops->in_order)
+		relay_fail_in_doubt(f, i, text);
+	else
+		relay_fail(f, i, text);
 }
 
 /*
- * Each further message without an answer would be in doubt, too: if no message
- * was acknowledged, the batch ends, or goes on without this destination.
+ * Each further message without an answer would be in doubt, too.  If none was
+ * taken, the batch ends; or, with several destinations, goes on without this
+ * one, which is silent.  A type that is to blame tells nothing of it.  Of
+ * several streams another may answer: the types are to blame.
  */
 static void
 note_silence(struct flight *f, size_t i, const char *text)
 {
-	bool	blamed = relay_is_blamed(f, i);
-	bool	several = f->r->routes.several;
-	bool	nothing = relay_to(f, i)->acked == 0;
+	struct flight_to	*to = relay_to(f, i);
+	bool			 blamed = relay_is_blamed(f, i);
 
 	relay_refuse(f, i, CLASS_TIMEOUT, text);
-	f->res->silent = f->res->silent || (!blamed && !several);
-	f->closed = f->closed || (nothing && !blamed && !several);
-	if (several && nothing)
-		note_silent_one(f, i, text);
-}
-
-/* Others were stored, and this one got no answer. */
-static bool
-note_passed(struct flight *f, size_t i, const char *text)
-{
-	f->class[i] = CLASS_TIMEOUT;
-	relay_was_tried(f, i, CLASS_TIMEOUT, text);
-	return relay_line(f, i)->pub->ops->in_order ?
-	    relay_fail_in_doubt(f, i, text) :
-	    relay_fail(f, &f->b->msgs[i], text);
-}
-
-/* A server says only by a complaint that it forbids a subject. */
-static void
-note_complaint(struct flight *f, size_t i)
-{
-	const char	*text = relay_line(f, i)->complaint.text;
-
-	if (relay_line(f, i)->complained == CLASS_PERMISSION)
-		relay_refuse(f, i, CLASS_PERMISSION, text);
-	else
-		note_silence(f, i, text);
+	if (!f->r->routes.several) {
+		f->res->silent = f->res->silent || !blamed;
+		f->closed = f->closed || (!to->took && !blamed);
+		return;
+	}
+	if (to->took || to->closed ||
+	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
+		return;
+	to->closed = true;
+	if (!relay_any_stream(f, i))
+		trial_route_silent(&f->r->trial,
+		    f->ways[i].route->destination, text, clock_ms());
 }
 
 static void
 time_out(struct flight *f, size_t i)
 {
 	struct flight_line	*line = relay_line(f, i);
+	int64_t			 timeout = f->r->conf->publish.timeout_ms;
+	int64_t			 waited = clock_ms() -
+				     f->ways[i].sent_at / 1000;
 	struct err		 e;
-	bool			 go_on = false;
 
-	relay_comes_in(f, i, DONE);
+	relay_comes_in(f, i);
 	f->b->msgs[i].in_doubt = true;
 	meet_silence(f);
-	say_how_long(f, i, &e);
-	if (line->complained != CLASS_NONE)
-		note_complaint(f, i);
+	if (waited < timeout)
+		err_set(&e, "no answer in %lld ms", (long long)waited);
+	else
+		err_set(&e, "no answer within %lld ms", (long long)timeout);
+	/* A server says only by a complaint that it forbids a subject. */
+	if (line->complained == CLASS_PERMISSION)
+		relay_refuse(f, i, CLASS_PERMISSION, line->complaint.text);
+	else if (line->complained != CLASS_NONE)
+		note_silence(f, i, line->complaint.text);
 	else if (line->nameless > 0) {
 		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (was_passed(f, i) || is_overtaken(f, i)) {
-		f->res->stalled_ms = clock_ms() -
-		    later(relay_to(f, i)->heard_at, f->sent_at[i] / 1000);
-		go_on = note_passed(f, i, e.text);
-	} else
+	} else if (is_overtaken(f, i))
+		note_overtaken(f, i, e.text);
+	else
 		note_silence(f, i, e.text);
-	inflight_resolved(&f->w, i, go_on);
+	inflight_resolved(&f->w, i, false);
 }
 
 /* True if a message to the broker that has no answer may still get one. */
@@ -174,10 +144,10 @@ static bool
 may_be_answered(struct flight *f)
 {
 	for (size_t k = f->to[ROUTE_NATS].stored; k < f->nsent; k++) {
-		size_t i = f->order[k];
+		const struct way *way = &f->ways[f->order[k]];
 
-		if (f->state[i] == OUT && f->ordinal[i] == k &&
-		    f->route[i]->driver == DRIVER_NATS)
+		if (way->state == OUT && way->ordinal == k &&
+		    way->route->driver == DRIVER_NATS)
 			return true;
 	}
 	return false;
@@ -204,16 +174,6 @@ overtaken_in(struct flight *f, int64_t now)
 	    later(to->slowest * OVERTAKEN_TIMES, OVERTAKEN_MS);
 }
 
-static int64_t
-time_out_in(const struct flight *f, size_t i, int64_t overtaken, int64_t now)
-{
-	int64_t	left = f->sent_at[i] / 1000 + f->r->conf->publish.timeout_ms -
-		    now;
-
-	return f->route[i]->driver == DRIVER_NATS ? sooner(left, overtaken) :
-	    left;
-}
-
 /*
  * All have the same time-out, so the oldest is the first to expire, unless
  * those of one destination among several are overtaken.
@@ -226,10 +186,14 @@ relay_expire(struct flight *f, int64_t now)
 
 	for (size_t k = f->oldest; k < f->nsent; k++) {
 		size_t i = f->order[k];
+		const struct way *way = &f->ways[i];
 
 		/* A message that was sent again is in order twice. */
-		if (f->state[i] == OUT && f->ordinal[i] == k) {
-			left = time_out_in(f, i, overtaken, now);
+		if (way->state == OUT && way->ordinal == k) {
+			left = way->sent_at / 1000 +
+			    f->r->conf->publish.timeout_ms - now;
+			if (way->route->driver == DRIVER_NATS)
+				left = sooner(left, overtaken);
 			if (left > 0) {
 				next = sooner(next, left);
 				if (!all)

@@ -12,12 +12,35 @@
 #define LONG_TIMES	2	/* and probes of its group: */
 #define LONG_PROBES	4
 
+/* So many messages of a group that are refused are not to blame. */
+#define MANY		10
+
 /* A refusal counts for blame_after, but so long at least: probes take turns. */
 #define OPEN_MS		60000
 
 /* The longest wait between two tries is a part of blame_after. */
 #define WAIT_MS		1000
 #define WAIT_PART	10
+
+/* A silence is its own fault so many times, and for a part of blame_after. */
+#define OVERTAKEN_TIMES	4
+#define OVERTAKEN_PART	10
+
+/* What waits after a silence; again the least a while after the last one. */
+#define SILENCE_FLOOR_MS	1000
+#define SILENCE_CEILING_MS	5000
+#define SILENCE_FORGET_MS	60000
+
+/* Until the next message to a destination that was silent. */
+#define SILENT_FLOOR_MS		1000
+#define SILENT_CEILING_MS	30000
+
+/* So many failures in a row, and a destination takes nothing. */
+#define FAILURES	5
+
+/*
+ * Messages
+ */
 
 static struct accused *
 find_accused(const struct trial *t, uint64_t sequence)
@@ -26,14 +49,6 @@ find_accused(const struct trial *t, uint64_t sequence)
 		if (t->accused[i].sequence == sequence)
 			return (struct accused *)&t->accused[i];
 	return NULL;
-}
-
-static void
-forget_old(struct trial *t, int64_t before)
-{
-	for (size_t i = t->n; i-- > 0;)
-		if (t->accused[i].last < before)
-			t->accused[i] = t->accused[--t->n];
 }
 
 static size_t
@@ -69,17 +84,30 @@ take_place(struct trial *t, uint64_t group)
 	return from;
 }
 
+static void
+forget_old(struct trial *t, int64_t before)
+{
+	for (size_t i = t->n; i-- > 0;)
+		if (later(t->accused[i].last, t->accused[i].silent_last) <
+		    before)
+			t->accused[i] = t->accused[--t->n];
+}
+
 /* NULL: no place is left for it. */
 static struct accused *
-add_accused(struct trial *t, const struct accused *new, int64_t blame_after)
+place_of(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	struct accused	*a;
+	struct accused	*a = find_accused(t, c->sequence);
 
-	if (t->n == TRIAL_MAX)
-		forget_old(t, new->first - blame_after);
-	a = t->n < TRIAL_MAX ? &t->accused[t->n++] : take_place(t, new->group);
 	if (a != NULL)
-		*a = *new;
+		return a;
+	if (t->n == TRIAL_MAX)
+		forget_old(t, now - c->blame_after);
+	a = t->n < TRIAL_MAX ? &t->accused[t->n++] : take_place(t, c->group);
+	if (a != NULL)
+		*a = (struct accused){ .sequence = c->sequence,
+		    .group = c->group, .destination = c->destination,
+		    .first = now };
 	return a;
 }
 
@@ -87,7 +115,8 @@ add_accused(struct trial *t, const struct accused *new, int64_t blame_after)
 static bool
 is_open(const struct accused *a, int64_t now, int64_t blame_after)
 {
-	return !a->apart && now - a->last < later(blame_after, OPEN_MS);
+	return a->times > 0 && !a->apart &&
+	    now - a->last < later(blame_after, OPEN_MS);
 }
 
 /* How many others of its group tell that it is not its own fault. */
@@ -108,7 +137,7 @@ static bool
 is_closed(const struct trial *t, const struct accused *a, int64_t now,
     int64_t blame_after)
 {
-	if (t->routes[a->destination].taken_at > a->first)
+	if (t->to[a->destination].taken_at > a->first)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
 		if (&t->accused[i] != a &&
@@ -118,119 +147,83 @@ is_closed(const struct trial *t, const struct accused *a, int64_t now,
 	return false;
 }
 
-/*
- * For blame_after.  The probes of its group are counted, for they come one at a
- * time: if each of many needed some of its own, they would wait for each other.
- */
-static bool
-is_refused_long(const struct accused *a, int64_t now, int64_t blame_after)
-{
-	return a->times >= LONG_TIMES && a->probes >= LONG_PROBES &&
-	    now - a->first >= blame_after;
-}
-
-static bool
-is_own_content(const struct trial *t, const struct accused *a, bool between,
-    int64_t now, int64_t blame_after)
-{
-	int64_t	lasts = now - a->first;
-	size_t	others = count_others(t, a, now, blame_after);
-
-	if (between)
-		return true;
-	if (is_closed(t, a, now, blame_after))
-		return false;
-	if (others == 0 && a->times >= SOON_TIMES &&
-	    lasts >= blame_after / SOON_PART)
-		return true;
-	return others < TRIAL_MANY && is_refused_long(a, now, blame_after);
-}
-
 /* Also if it held for another one, not longer, which may be dead by now. */
 static bool
-is_own_size(const struct trial *t, const struct accused *a, int64_t now,
-    int64_t blame_after)
+is_over_limit(const struct trial *t, const struct trial_case *c, int64_t now)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct accused *w = &t->accused[i];
 
-		if (w->group == a->group && w->kind == TRIAL_SIZE &&
-		    w->size <= a->size && now - w->held_since >= blame_after)
+		if (w->group == c->group && w->kind == TRIAL_SIZE &&
+		    w->size <= c->size && now - w->held_since >= c->blame_after)
 			return true;
 	}
 	return false;
 }
 
-/* Longer ones are taken all the time: it is refused for another reason. */
-static bool
-is_no_size(const struct accused *a, const struct accused *before, int64_t now,
-    int64_t blame_after)
-{
-	return before->longer && is_refused_long(a, now, blame_after);
-}
-
-/*
- * Its destination has taken one, of any type, since the try before: what it
- * took long ago tells nothing of an endpoint that is away now.
- */
-static bool
-is_own_address(const struct trial *t, const struct accused *a,
-    const struct accused *before, int64_t now, int64_t blame_after)
-{
-	return t->routes[a->destination].taken_at >= before->sent_at &&
-	    is_refused_long(a, now, blame_after) &&
-	    count_others(t, a, now, blame_after) < TRIAL_MANY;
-}
-
 /* before: what was known until this refusal */
 static bool
 is_own(const struct trial *t, const struct accused *a,
-    const struct accused *before, int64_t now, int64_t blame_after)
+    const struct accused *before, const struct trial_case *c, int64_t now)
 {
+	int64_t	waited = now - a->first;
+	size_t	others = count_others(t, a, now, c->blame_after);
+
+	/*
+	 * The probes of its group are counted, for they come one at a time: if
+	 * each of many needed some of its own, they would wait for each other.
+	 */
+	bool	refused_long = a->times >= LONG_TIMES &&
+		    a->probes >= LONG_PROBES && waited >= c->blame_after;
+
 	switch (a->kind) {
 	case TRIAL_SIZE:
-		return is_own_size(t, a, now, blame_after) ||
-		    is_no_size(a, before, now, blame_after);
+		/* No limit, if longer ones are taken all the time. */
+		return is_over_limit(t, c, now) ||
+		    (before->longer && refused_long);
 	case TRIAL_ADDRESS:
-		return is_own_address(t, a, before, now, blame_after);
+		/*
+		 * Its destination has taken one, of any type, since the try
+		 * before: what it took long ago tells nothing of an endpoint
+		 * that is away now.
+		 */
+		return refused_long && others < MANY &&
+		    t->to[a->destination].taken_at >= before->sent_at;
 	default:
-		/* By a batch before this one, so that it was sent after it. */
-		return is_own_content(t, a, before->times > 0 &&
-		    before->taken_at > before->last, now, blame_after);
+		/* Another one was taken, and this one was sent after that. */
+		if (before->taken)
+			return true;
+		if (is_closed(t, a, now, c->blame_after))
+			return false;
+		return (refused_long && others < MANY) || (others == 0 &&
+		    a->times >= SOON_TIMES &&
+		    waited >= c->blame_after / SOON_PART);
 	}
-}
-
-/* Those of one batch are one: sent before the first of them was refused. */
-static void
-count_probe(struct trial *t, const struct trial_case *c)
-{
-	for (size_t i = 0; i < t->n; i++)
-		t->accused[i].probes += t->accused[i].group == c->group &&
-		    c->sent_at > t->accused[i].last;
 }
 
 enum trial_say
 trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	struct accused	*a = find_accused(t, c->sequence);
-	struct accused	 before = { .sequence = c->sequence, .group = c->group,
-			    .destination = c->destination, .size = c->size,
-			    .first = now };
+	struct accused	*a = place_of(t, c, now), before;
 
-	if (a == NULL && (a = add_accused(t, &before, c->blame_after)) == NULL)
-		return c->kind == TRIAL_SIZE && is_own_size(t, &before, now,
-		    c->blame_after) ? TRIAL_OWN : TRIAL_ALL;
+	if (a == NULL)
+		return c->kind == TRIAL_SIZE && is_over_limit(t, c, now) ?
+		    TRIAL_OWN : TRIAL_ALL;
 	before = *a;
-	count_probe(t, c);
-	if (a->times == 0 || a->kind != TRIAL_SIZE)
+	if (a->times++ == 0)
+		a->first = now;
+	/* Those of one batch are one: sent before the first was refused. */
+	for (size_t i = 0; i < t->n; i++)
+		t->accused[i].probes += t->accused[i].group == c->group &&
+		    t->accused[i].times > 0 && c->sent_at > t->accused[i].last;
+	if (before.times == 0 || before.kind != TRIAL_SIZE)
 		a->held_since = now;
-	a->longer = false;
+	a->taken = a->longer = false;
 	a->kind = c->kind;
 	a->size = c->size;
 	a->last = now;
 	a->sent_at = c->sent_at;
-	a->times++;
-	if (is_own(t, a, &before, now, c->blame_after))
+	if (is_own(t, a, &before, c, now))
 		return TRIAL_OWN;
 	if (count_others(t, a, now, c->blame_after) > 0)
 		return TRIAL_ALL;
@@ -242,10 +235,10 @@ trial_turns(const struct trial *t, uint64_t sequence, int64_t blame_after,
     int64_t now)
 {
 	const struct accused	*a = find_accused(t, sequence);
-	size_t			 others = a == NULL ? 0 :
+	size_t			 others = a == NULL || a->times == 0 ? 0 :
 				     count_others(t, a, now, blame_after);
 
-	return others < TRIAL_MANY ? (unsigned)others + 1 : 1;
+	return others < MANY ? (unsigned)others + 1 : 1;
 }
 
 int64_t
@@ -261,29 +254,20 @@ trial_wait(const struct trial *t, uint64_t sequence, int64_t blame_after)
 }
 
 void
-trial_route_took(struct trial *t, unsigned destination, int64_t now)
-{
-	t->routes[destination].taken_at = now;
-	t->routes[destination].nfailed = 0;
-	t->routes[destination].differ = false;
-}
-
-void
 trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
     int64_t sent_at, int64_t now)
 {
 	for (size_t i = t->n; i-- > 0;) {
 		struct accused *a = &t->accused[i];
 
-		if (a->group != group)
-			continue;
 		if (a->sequence == sequence) {
 			*a = t->accused[--t->n];
 			continue;
 		}
+		if (a->group != group || a->times == 0)
+			continue;
 		a->apart = a->apart || sent_at >= a->sent_at;
-		if (sent_at > a->last)
-			a->taken_at = now;
+		a->taken = a->taken || sent_at > a->last;
 		a->longer |= size >= a->size && sent_at >= a->sent_at;
 		/* The limit is not there, or not any more. */
 		if (size >= a->size && sent_at > a->held_since)
@@ -291,23 +275,100 @@ trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
 	}
 }
 
+/*
+ * Silence
+ */
+
 bool
-trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
+trial_unanswered(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	t->routes[destination].differ |=
-	    t->routes[destination].nfailed > 0 &&
-	    t->routes[destination].failed != sequence;
-	t->routes[destination].failed = sequence;
-	return ++t->routes[destination].nfailed >= TRIAL_FAILURES &&
-	    t->routes[destination].differ;
+	struct accused	*a = place_of(t, c, now);
+	bool		 passed;
+
+	if (a == NULL)
+		return false;
+	passed = a->silent_last != 0 &&
+	    t->to[c->destination].taken_at > a->silent_last;
+	if (a->silent_first == 0)
+		a->silent_first = now;
+	a->silent_last = now;
+	return passed;
 }
 
 bool
-trial_took_since(const struct trial *t, unsigned destination, int64_t since)
+trial_overtaken(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	return t->routes[destination].taken_at != 0 &&
-	    t->routes[destination].taken_at >= since;
+	struct accused	*a;
+
+	trial_unanswered(t, c, now);
+	a = find_accused(t, c->sequence);
+	return a != NULL && ++a->overtaken >= OVERTAKEN_TIMES &&
+	    now - a->silent_first >= c->blame_after / OVERTAKEN_PART;
 }
+
+void
+trial_silence(struct trial *t, int64_t now)
+{
+	t->silence.backoff.floor_ms = SILENCE_FLOOR_MS;
+	t->silence.backoff.ceiling_ms = SILENCE_CEILING_MS;
+	if (now - t->silence.at >= SILENCE_FORGET_MS)
+		backoff_reset(&t->silence.backoff);
+	t->silence.at = now;
+	t->silence.ms = backoff_next(&t->silence.backoff);
+}
+
+int64_t
+trial_silence_wait(const struct trial *t)
+{
+	return t->silence.ms == 0 ? SILENCE_FLOOR_MS : t->silence.ms;
+}
+
+/*
+ * Destinations
+ */
+
+void
+trial_route_silent(struct trial *t, unsigned destination, const char *why,
+    int64_t now)
+{
+	struct trial_to	*to = &t->to[destination];
+
+	if (!to->silent)
+		to->since = now;
+	to->silent = true;
+	to->backoff.floor_ms = SILENT_FLOOR_MS;
+	to->backoff.ceiling_ms = SILENT_CEILING_MS;
+	to->until = now + backoff_next(&to->backoff);
+	err_set(&to->why, "%s", why);
+	t->changes++;
+}
+
+void
+trial_route_took(struct trial *t, unsigned destination, int64_t now)
+{
+	struct trial_to	*to = &t->to[destination];
+
+	to->taken_at = now;
+	to->nfailed = 0;
+	to->differ = false;
+	t->changes += to->silent;
+	to->silent = false;
+	backoff_reset(&to->backoff);
+}
+
+bool
+trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
+{
+	struct trial_to	*to = &t->to[destination];
+
+	to->differ |= to->nfailed > 0 && to->failed != sequence;
+	to->failed = sequence;
+	return ++to->nfailed >= FAILURES && to->differ;
+}
+
+/*
+ * Bursts of dead letters
+ */
 
 /* The place of this cause, or the one that is oldest. */
 static size_t

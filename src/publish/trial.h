@@ -1,10 +1,11 @@
 /*
- * trial.h - whose fault is a refusal: the message's own, or its destination's?
+ * trial.h - whose fault is a failure: the message's own, or its destination's?
  *
- * An answer that all messages get says nothing of one.  So who was refused is
- * remembered until others of its type and destination, its group, tell: a
- * message that is refused again after one of its group was taken is to blame.
- * The same for failures that use attempts, and for bursts of dead letters.
+ * An answer that all messages get says nothing of one, and no more does a
+ * silence.  So who was refused, or got no answer, is remembered until others of
+ * its type and destination, its group, tell: a message that is refused again
+ * after one of its group was taken is to blame.  The same for failures that use
+ * attempts, for destinations that are silent, and for bursts of dead letters.
  *
  * The memory of one worker: whoever does not know waits.  Tables of fixed size:
  * what has no place in them waits, too; a group that has many gives up places
@@ -18,16 +19,12 @@
 #include <stdint.h>
 
 #include "driver/route.h"
+#include "util/backoff.h"
+#include "util/err.h"
 
 #define TRIAL_MAX	256	/* messages that are remembered */
 #define TRIAL_SHARE	(TRIAL_MAX / 8)	/* of a group, whatever others have */
 #define TRIAL_CAUSES	32	/* of dead letters */
-
-/* So many failures in a row, and a route takes nothing. */
-#define TRIAL_FAILURES	5
-
-/* So many messages of a group that are refused are not to blame. */
-#define TRIAL_MANY	10
 
 /* What an answer may be about. */
 enum trial_kind {
@@ -37,34 +34,52 @@ enum trial_kind {
 };
 
 struct accused {
-	uint64_t	sequence;	/* 0: a free place */
+	uint64_t	sequence;
 	uint64_t	group;
 	unsigned	destination;
 	enum trial_kind	kind;
 	size_t		size;
+	unsigned	times;		/* it was refused; 0: it only got no
+					   answer, and accuses nobody */
 	int64_t		first, last;	/* refusals */
 	int64_t		held_since;	/* of a size: the limit, if it is one */
-	unsigned	times;
 	unsigned	probes;		/* of its group, since its first */
 	int64_t		sent_at;	/* the last time */
-	int64_t		taken_at;	/* another one of its group, sent after
-					   the last refusal; 0: none */
+	bool		taken;		/* another one of its group, sent after
+					   the last refusal */
 	bool		longer;		/* one of its group, as long or longer,
 					   that was not sent before it was taken
 					   since */
 	bool		apart;		/* one of its group that was sent after
 					   it was taken once */
+	unsigned	overtaken;	/* so often it alone got no answer */
+	int64_t		silent_first, silent_last;	/* 0: never */
 };
 
+/* A destination; routes to NATS are one. */
+struct trial_to {
+	int64_t		taken_at;	/* the last message; 0: none */
+	uint64_t	failed;		/* the last one that did */
+	unsigned	nfailed;	/* in a row */
+	bool		differ;		/* they are several messages */
+	bool		silent;		/* it took nothing, without an answer */
+	int64_t		since, until;	/* nothing is sent to it before until */
+	struct backoff	backoff;
+	struct err	why;		/* the text of its last silence */
+};
+
+/* All zero at the start. */
 struct trial {
 	struct accused	accused[TRIAL_MAX];
 	size_t		n;		/* in use */
+	struct trial_to	to[ROUTE_DESTINATIONS];
+	unsigned	changes;	/* grows when one is silent, or not any
+					   more */
 	struct {
-		int64_t		taken_at;	/* the last message; 0: none */
-		uint64_t	failed;		/* the last one that did */
-		unsigned	nfailed;	/* in a row */
-		bool		differ;		/* they are several messages */
-	}		routes[ROUTE_DESTINATIONS];
+		struct backoff	backoff;
+		int64_t		at;	/* the last one */
+		int64_t		ms;	/* what waits after it */
+	}		silence;	/* of any message */
 	struct {
 		uint64_t	cause;		/* 0: a free place */
 		int64_t		since;
@@ -73,7 +88,7 @@ struct trial {
 	}		causes[TRIAL_CAUSES];
 };
 
-/* A message that was refused by an answer. */
+/* A message that was refused by an answer, or got none. */
 struct trial_case {
 	uint64_t	sequence;
 	uint64_t	group;		/* its type and destination */
@@ -118,6 +133,35 @@ unsigned	trial_turns(const struct trial *, uint64_t sequence,
 int64_t		trial_wait(const struct trial *, uint64_t sequence,
 		    int64_t blame_after);
 
+/*
+ * It got no answer.  True if its destination has taken another one since the
+ * last time: then it was passed, as on a route with so few messages that each
+ * is alone.
+ */
+bool		trial_unanswered(struct trial *, const struct trial_case *,
+		    int64_t now);
+
+/*
+ * Later ones were stored, and it got no answer.  True if that is its own fault:
+ * if it goes on.  A leader that goes takes some with it, once.
+ */
+bool		trial_overtaken(struct trial *, const struct trial_case *,
+		    int64_t now);
+
+/* A batch has messages without an answer: once for each such batch. */
+void		trial_silence(struct trial *, int64_t now);
+
+/* The ms after which they are tried again: later if it happens again soon. */
+int64_t		trial_silence_wait(const struct trial *);
+
+/*
+ * The destination took nothing in a batch, and gave no answer, while others may
+ * go on: for a while nothing is sent to it, and then one message of each type,
+ * until one is taken.
+ */
+void		trial_route_silent(struct trial *, unsigned destination,
+		    const char *why, int64_t now);
+
 /* The destination took a message. */
 void		trial_route_took(struct trial *, unsigned destination,
 		    int64_t now);
@@ -128,14 +172,10 @@ void		trial_took(struct trial *, uint64_t group, uint64_t sequence,
 
 /*
  * An attempt of the message failed.  True if the route seems to take nothing:
- * TRIAL_FAILURES in a row, and not of one message.
+ * several failures in a row, and not of one message.
  */
 bool		trial_failed(struct trial *, unsigned destination,
 		    uint64_t sequence);
-
-/* Has the destination taken one since? */
-bool		trial_took_since(const struct trial *, unsigned destination,
-		    int64_t since);
 
 /*
  * A message is to be a dead letter for this cause, not 0.  False: there were

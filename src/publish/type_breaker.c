@@ -32,20 +32,23 @@
 /* A type that is not blamed is forgotten so long after its last refusal. */
 #define FORGET_MS	60000
 
-static struct type_breaker_item *
-find_breaker(const struct type_breaker *k, const struct msg *m)
+struct type_breaker_item *
+type_breaker_find(const struct type_breaker *k, const struct msg *m)
 {
+	uint64_t	group;
+
 	/* A row without its event has no type. */
-	for (size_t i = 0; i < k->n && m->type.data != NULL; i++)
-		if (k->items[i].destination == m->destination &&
-		    k->items[i].len == m->type.len &&
-		    memcmp(k->items[i].type, m->type.data, m->type.len) == 0)
+	if (k->n == 0 || m->type.data == NULL)
+		return NULL;
+	group = msg_group(m);
+	for (size_t i = 0; i < k->n; i++)
+		if (k->items[i].group == group)
 			return (struct type_breaker_item *)&k->items[i];
 	return NULL;
 }
 
 static struct type_breaker_item *
-add_breaker(struct type_breaker *k, const struct msg *m, const char *route)
+add_item(struct type_breaker *k, const struct msg *m, const char *route)
 {
 	struct bytes			 type = m->type;
 	struct type_breaker_item	*item;
@@ -55,28 +58,9 @@ add_breaker(struct type_breaker *k, const struct msg *m, const char *route)
 	item = &k->items[k->n++];
 	*item = (struct type_breaker_item){ .type = xcalloc(type.len + 1, 1),
 	    .len = type.len, .group = msg_group(m), .route = route,
-	    .destination = m->destination, .backoff = { .floor_ms = FLOOR_MS,
-	    .ceiling_ms = CEILING_MS } };
+	    .backoff = { .floor_ms = FLOOR_MS, .ceiling_ms = CEILING_MS } };
 	memcpy(item->type, type.data, type.len);
 	return item;
-}
-
-enum type_breaker_say
-type_breaker_ask(struct type_breaker *k, const struct msg *m, bool each,
-    int64_t now)
-{
-	struct type_breaker_item	*item = k->n == 0 ? NULL :
-					    find_breaker(k, m);
-
-	if (item == NULL && (!each || (item = add_breaker(k, m, "")) == NULL))
-		return BREAKER_GOES;
-	if (item->out)
-		return BREAKER_ASIDE;
-	if (now < item->until || item->refused_in == k->batch)
-		return BREAKER_WAITS;
-	item->out = true;
-	item->missed_at = 0;
-	return BREAKER_TRY;
 }
 
 static void
@@ -86,6 +70,23 @@ drop_item(struct type_breaker *k, struct type_breaker_item *item)
 	free(item->type);
 	free(item->subject);
 	*item = k->items[--k->n];
+}
+
+enum type_breaker_say
+type_breaker_ask(struct type_breaker *k, const struct msg *m, bool each,
+    int64_t now)
+{
+	struct type_breaker_item	*item = type_breaker_find(k, m);
+
+	if (item == NULL && (!each || (item = add_item(k, m, "")) == NULL))
+		return BREAKER_GOES;
+	if (item->out)
+		return BREAKER_ASIDE;
+	if (now < item->until || item->refused_in == k->batch)
+		return BREAKER_WAITS;
+	item->out = true;
+	item->missed_at = 0;
+	return BREAKER_GOES;
 }
 
 void
@@ -104,7 +105,7 @@ type_breaker_begin(struct type_breaker *k, int64_t now)
 void
 type_breaker_took(struct type_breaker *k, const struct msg *m)
 {
-	struct type_breaker_item	*item = find_breaker(k, m);
+	struct type_breaker_item	*item = type_breaker_find(k, m);
 
 	if (item == NULL)
 		return;
@@ -116,7 +117,7 @@ void
 type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
     int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, m);
+	struct type_breaker_item	*item = type_breaker_find(k, m);
 
 	if (item == NULL)
 		return;
@@ -127,17 +128,9 @@ type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
 }
 
 bool
-type_breaker_is_out(const struct type_breaker *k, const struct msg *m)
-{
-	const struct type_breaker_item	*item = find_breaker(k, m);
-
-	return item != NULL && item->out;
-}
-
-bool
 type_breaker_is_blamed(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, m);
+	const struct type_breaker_item	*item = type_breaker_find(k, m);
 
 	return item != NULL && item->blamed;
 }
@@ -150,52 +143,35 @@ is_answered(const struct type_breaker_item *item)
 	    item->class != CLASS_PERMISSION && item->class != CLASS_LOST;
 }
 
-static void
-note_refusal(struct type_breaker *k, struct type_breaker_item *item,
-    const struct type_refusal *f, int64_t now)
-{
-	bool	news = item->since == 0 || item->class != f->class;
-
-	item->route = f->route;
-	if (item->since == 0) {
-		item->since = now;
-		item->subject = xstrdup(f->subject);
-	}
-	item->class = f->class;
-	err_set(&item->why, "%s", f->why);
-	k->changes += news;
-}
-
-/* Were others taken with it, or, in another batch, since its first refusal? */
-static bool
-were_others_taken(const struct type_breaker_item *item,
-    const struct type_refusal *f)
-{
-	return f->others || (item->since != 0 && f->taken_at > item->since);
-}
-
 void
 type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
     int64_t now)
 {
-	struct type_breaker_item	*item = find_breaker(k, f->m);
+	struct type_breaker_item	*item = type_breaker_find(k, f->m);
 	bool				 others;
 
-	if (item == NULL && (item = add_breaker(k, f->m, f->route)) == NULL)
+	if (item == NULL && (item = add_item(k, f->m, f->route)) == NULL)
 		return;
 	item->probes += item->out;
 	item->out = false;
 	item->refused_at = now;
-	others = were_others_taken(item, f);
+	/* With it, or, in another batch, since its first refusal. */
+	others = f->others || (item->since != 0 && f->taken_at > item->since);
 	/* others may become true after the first refusal. */
 	if (item->refused_in == k->batch && (item->blamed || !others))
 		return;
-	note_refusal(k, item, f, now);
+	k->changes += item->since == 0 || item->class != f->class ||
+	    (others && !item->blamed);
+	if (item->since == 0) {
+		item->since = now;
+		item->subject = xstrdup(f->subject);
+	}
+	item->route = f->route;
+	item->class = f->class;
+	err_set(&item->why, "%s", f->why);
 	item->refused_in = k->batch;
 	item->chosen = item->asked = false;
 	item->turns = f->turns > 0;
-	if (others && !item->blamed)
-		k->changes++;
 	item->blamed = item->blamed || others;
 	item->backoff.ceiling_ms = is_answered(item) ? ANSWERED_MS : CEILING_MS;
 	item->until = !item->blamed ? now : now +
@@ -222,7 +198,7 @@ type_breaker_blame(struct type_breaker *k, int64_t now)
 bool
 type_breaker_holds(const struct type_breaker *k, const struct msg *m)
 {
-	const struct type_breaker_item	*item = find_breaker(k, m);
+	const struct type_breaker_item	*item = type_breaker_find(k, m);
 
 	return item != NULL && item->blamed && is_answered(item);
 }
@@ -278,66 +254,31 @@ type_breaker_list_wanted(struct type_breaker *k, int64_t now,
 }
 
 bool
-type_breaker_choose(struct type_breaker *k, const struct msg *m)
-{
-	struct type_breaker_item	*item = find_breaker(k, m);
-	bool				 was = item == NULL || item->chosen;
-
-	if (item != NULL)
-		item->chosen = true;
-	return !was;
-}
-
-static bool
-is_rotating(const struct type_breaker_item *item)
+type_breaker_rotates(const struct type_breaker_item *item)
 {
 	return is_answered(item) && (item->turns ||
 	    item->probes % PROBES == PROBES - 1);
 }
 
-bool
-type_breaker_rotates(const struct type_breaker *k, const struct msg *m)
-{
-	const struct type_breaker_item	*item = find_breaker(k, m);
-
-	return item != NULL && is_rotating(item);
-}
-
-/* True: to be forgotten. */
-static bool
-check_item(struct type_breaker *k, struct type_breaker_item *item, int64_t from,
-    int64_t now)
-{
-	bool	answered = is_answered(item);
-	int64_t	patience = answered ? PATIENCE_MS : PATIENCE_SLOW_MS;
-	int64_t	late = answered ? MISSED_MS : patience;
-	int64_t	due = later(item->until, from);
-
-	if (!item->blamed || item->out)
-		return false;
-	if (item->missed_at != 0)
-		return now >= later(item->missed_at, due + patience) + patience;
-	if (now < due + late)
-		return false;
-	item->missed_at = now;
-	k->took = true;
-	return false;
-}
-
 void
 type_breaker_check(struct type_breaker *k, int64_t from, int64_t now)
 {
-	for (size_t i = k->n; i-- > 0;)
-		if (check_item(k, &k->items[i], from, now))
-			drop_item(k, &k->items[i]);
-}
+	for (size_t i = k->n; i-- > 0;) {
+		struct type_breaker_item *item = &k->items[i];
+		bool	answered = is_answered(item);
+		int64_t	patience = answered ? PATIENCE_MS : PATIENCE_SLOW_MS;
+		int64_t	late = answered ? MISSED_MS : patience;
+		int64_t	due = later(item->until, from);
 
-int64_t
-type_breaker_wait(const struct type_breaker *k, const struct msg *m, int64_t now)
-{
-	const struct type_breaker_item	*item = find_breaker(k, m);
-
-	return item == NULL ? 0 : item->until - now;
+		if (!item->blamed || item->out)
+			continue;
+		if (item->missed_at == 0 && now >= due + late) {
+			item->missed_at = now;
+			k->took = true;
+		} else if (item->missed_at != 0 && now >= patience +
+		    later(item->missed_at, due + patience))
+			drop_item(k, item);
+	}
 }
 
 void

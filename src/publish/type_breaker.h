@@ -24,8 +24,7 @@
 struct type_breaker_item {
 	char		*type;
 	size_t		 len;
-	unsigned	 destination;	/* of the messages of this type */
-	uint64_t	 group;		/* msg_group() of them */
+	uint64_t	 group;		/* msg_group() of its messages */
 	const char	*route;		/* as route.group: its name; or "" */
 	int64_t		 until;		/* no message of it is sent before */
 	struct backoff	 backoff;
@@ -33,7 +32,8 @@ struct type_breaker_item {
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
 	int64_t		 refused_at;	/* the last time */
-	bool		 chosen;	/* a message will be the next probe */
+	bool		 chosen;	/* a message will be the next probe:
+					   set by who holds it */
 	unsigned	 probes;	/* refused in a row */
 	bool		 turns;		/* each probe is another message */
 	bool		 asked;		/* type_breaker_list_wanted named it */
@@ -78,8 +78,7 @@ struct type_refusal {
 void			type_breaker_begin(struct type_breaker *, int64_t now);
 
 enum type_breaker_say {
-	BREAKER_GOES,	/* send it: the type is not refused */
-	BREAKER_TRY,	/* send it as the probe; until its answer: ASIDE */
+	BREAKER_GOES,	/* send it; as the probe, if the type is refused */
 	BREAKER_ASIDE,	/* the probe was sent: ask again after its answer */
 	BREAKER_WAITS	/* do not send it now */
 };
@@ -99,8 +98,8 @@ void			type_breaker_took(struct type_breaker *,
 void			type_breaker_says_nothing(struct type_breaker *,
 			    const struct msg *, int64_t now);
 
-/* True if a probe of the type was sent and has no answer yet. */
-bool			type_breaker_is_out(const struct type_breaker *,
+/* NULL: the type was not refused. */
+struct type_breaker_item *type_breaker_find(const struct type_breaker *,
 			    const struct msg *);
 
 /* True if the type was refused while others were taken. */
@@ -161,16 +160,7 @@ int64_t			type_breaker_wants_at(const struct type_breaker *);
  * True if the next probe is to be another message, for this one may be refused
  * for its own sake: with turns, or after some probes in a row.
  */
-bool			type_breaker_rotates(const struct type_breaker *,
-			    const struct msg *);
-
-/* True once after each refusal: this message is to be the next probe. */
-bool			type_breaker_choose(struct type_breaker *,
-			    const struct msg *);
-
-/* How long the type waits, in ms; 0 or less: it does not wait. */
-int64_t			type_breaker_wait(const struct type_breaker *,
-			    const struct msg *, int64_t now);
+bool			type_breaker_rotates(const struct type_breaker_item *);
 
 void			type_breaker_free(struct type_breaker *);
 

@@ -607,8 +607,8 @@ int	store_unpark(struct store *, const struct counts *,
  *
  * A row that the database refuses for its contents (a constraint, a trigger)
  * does not keep the others from being written.  It becomes OUT_DEFER with an
- * error that says why, or OUT_IN_DOUBT if that is refused too; delay_ms is the
- * time to the next try.
+ * error that says why, or OUT_KEEP_CLAIM if that is refused too; delay_ms is
+ * the time to the next try.
  */
 struct settled {
 	uint64_t	delivered, retried, deferred, dead, returned, fenced;

@@ -340,7 +340,8 @@ set_aside(struct store *s, struct msg *m, const char *what,
 	store_say_refused(s, m->sequence, what, why);
 	err_set(&e, "cannot be %s: %s", what, why->text);
 	m->in_doubt = m->in_doubt || m->outcome == OUT_DELIVERED;
-	msg_fail(m, m->outcome == OUT_DEFER ? OUT_IN_DOUBT : OUT_DEFER, e.text);
+	msg_fail(m, m->outcome == OUT_DEFER ? OUT_KEEP_CLAIM : OUT_DEFER,
+	    e.text);
 	m->delay_ms = ASIDE_MS;
 }
 

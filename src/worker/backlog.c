@@ -267,7 +267,7 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 	else if (m->outcome == OUT_UNSENT && m->delay_ms > 0) {
 		w.due_at = now + m->delay_ms;
 		w.why = BLOCK_DELAYED;
-	} else if (m->outcome == OUT_IN_DOUBT && m->delay_ms > 0) {
+	} else if (m->outcome == OUT_KEEP_CLAIM && m->delay_ms > 0) {
 		w.due_at = now + m->delay_ms;
 		w.why = BLOCK_CLAIMED;
 	} else

@@ -66,7 +66,7 @@ show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
 
 /* A destination takes nothing while others do. */
 static void
-show_silent(struct scoreboard_refused *r, const struct silent *s,
+show_silent(struct scoreboard_refused *r, const struct trial_to *s,
     const char *route)
 {
 	r->since = s->since;
@@ -99,18 +99,18 @@ static void
 show_refused(struct worker *w)
 {
 	const struct type_breaker	*k = &w->relay.breaker;
-	const struct silence		*s = &w->relay.silence;
+	const struct trial		*t = &w->relay.trial;
 	uint32_t			 n = 0;
 
-	if (k->changes + s->changes == w->types_shown)
+	if (k->changes + t->changes == w->types_shown)
 		return;
-	w->types_shown = k->changes + s->changes;
+	w->types_shown = k->changes + t->changes;
 	scoreboard_refused_begin(w->line);
 	for (unsigned i = 0; i < ROUTE_DESTINATIONS; i++) {
-		if (!s->to[i].silent)
+		if (!t->to[i].silent)
 			continue;
 		if (n < SCOREBOARD_REFUSED_TYPES)
-			show_silent(&w->line->refused.list[n], &s->to[i],
+			show_silent(&w->line->refused.list[n], &t->to[i],
 			    route_name(&w->relay.routes, i));
 		n++;
 	}

@@ -78,7 +78,7 @@ tick_big(size_t n)
 	ck_ok(store_fetch_away(st, sequences, n, &b, &e));
 	ck_ok(store_waiting(st, sequences, n, &w, &e));
 	for (size_t i = 0; i < n; i++) {
-		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_IN_DOUBT), "why");
+		msg_fail(&b.msgs[i], (enum outcome)(i % OUT_KEEP_CLAIM), "why");
 		b.msgs[i].reason = "message";
 	}
 	ck_ok(store_settle(st, &b, &done, &e));

@@ -64,7 +64,7 @@ call(int i)
 	return rc;
 }
 
-#define NCALLS	(21 + OUT_IN_DOUBT)
+#define NCALLS	(21 + OUT_KEEP_CLAIM)
 
 static void
 free_result(int i)

@@ -19,7 +19,7 @@ decide(void)
 	msg_fail(&b.msgs[3], OUT_DEAD, "too big");
 	b.msgs[3].reason = "message";
 	b.msgs[4].outcome = OUT_UNSENT;
-	b.msgs[5].outcome = OUT_IN_DOUBT;
+	b.msgs[5].outcome = OUT_KEEP_CLAIM;
 }
 
 static void
@@ -355,7 +355,7 @@ START_TEST(row_that_takes_nothing_keeps_its_claim)
 	settle();
 	ck_counts(_i == 0 ? &(struct settled){ .delivered = 5 } :
 	    &(struct settled){ .retried = 5 });
-	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_KEEP_CLAIM);
 	ck_assert_int_eq(b.msgs[3].delay_ms, 5000);
 	ck_sql("3 1", "SELECT attempts, claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);
@@ -374,7 +374,7 @@ START_TEST(row_that_cannot_be_in_doubt_keeps_its_claim)
 	    "NEW.global_sequence = 4 AND NEW.in_doubt_since IS NOT NULL");
 	settle();
 	ck_done(.retried = 5);
-	ck_assert_int_eq(b.msgs[3].outcome, OUT_IN_DOUBT);
+	ck_assert_int_eq(b.msgs[3].outcome, OUT_KEEP_CLAIM);
 	ck_assert_int_eq(b.msgs[3].delay_ms, 5000);
 	ck_sql("1", "SELECT claim_token = '%s' FROM outbox "
 	    "WHERE global_sequence = 4", b.token);

@@ -599,7 +599,7 @@ is_overtaken(size_t i)
 	if (type_breaker_is_blamed(&relay.breaker, &msgs[i]))
 		return true;
 	/* Sent again to a broker that was silent, or to one that is gone. */
-	if (relay.silence.to[ROUTE_NATS].silent || fake.gone[fake.line[i]])
+	if (relay.trial.to[ROUTE_NATS].silent || fake.gone[fake.line[i]])
 		return true;
 	/* With several streams also those that only seem to be. */
 	if (fake.streams != NULL && msgs[i].outcome == OUT_DEFER)
@@ -655,7 +655,7 @@ check_outcomes(void)
 		if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER)
 			ck_assert_int_gt(m->delay_ms, 0);
 		ck_assert((m->outcome == OUT_DEAD) == (m->reason != NULL));
-		if (m->outcome == OUT_IN_DOUBT)
+		if (m->outcome == OUT_KEEP_CLAIM)
 			ck_assert(fake.keep == KEEP_ABANDON &&
 			    fake.sent_at[i] != 0 && (!fake.answered[i] ||
 			    fake.absent[i] > 0 || is_looked_at(i)));

@@ -259,7 +259,7 @@ START_TEST(silent_broker_waits_for_itself)
 	script("abcd", "sssA");
 	types("xytw");
 	publish_as("FFFD");
-	ck_assert(relay.silence.to[ROUTE_NATS].silent);
+	ck_assert(relay.trial.to[ROUTE_NATS].silent);
 	ck_assert(!is_refused("x") && !is_refused("y"));
 	start = now_ms;
 	next_script("abc", "sAA");
@@ -268,7 +268,7 @@ START_TEST(silent_broker_waits_for_itself)
 	expect_sent("2");
 	ck_assert_int_le(now_ms, start + 10);
 	/* Then one message, whatever its type. */
-	now_ms = relay.silence.to[ROUTE_NATS].until;
+	now_ms = relay.trial.to[ROUTE_NATS].until;
 	start = now_ms;
 	next_script("abc", "sAA");
 	types("xtw");
@@ -278,13 +278,13 @@ START_TEST(silent_broker_waits_for_itself)
 	/* They come again when the next may be sent, and not later. */
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_le(now_ms + msgs[i].delay_ms, later(200 + now_ms,
-		    relay.silence.to[ROUTE_NATS].until));
+		    relay.trial.to[ROUTE_NATS].until));
 	/* And all again, when it has an answer. */
-	now_ms = relay.silence.to[ROUTE_NATS].until;
+	now_ms = relay.trial.to[ROUTE_NATS].until;
 	next_script("abc", "AAA");
 	types("xtw");
 	publish_as("DDD");
-	ck_assert(!relay.silence.to[ROUTE_NATS].silent);
+	ck_assert(!relay.trial.to[ROUTE_NATS].silent);
 }
 END_TEST
 
@@ -299,12 +299,12 @@ to_head(void)
 /* So does a hung endpoint: another one, of the same driver, goes on. */
 START_TEST(silent_endpoint_waits_for_itself)
 {
-	const struct silent	*s = &relay.silence.to[1];
+	const struct trial_to	*s = &relay.trial.to[1];
 
 	script("abcd", "ssAA");
 	types("wwtv");
 	publish_as("FFDD");
-	ck_assert(s->silent && !relay.silence.to[2].silent);
+	ck_assert(s->silent && !relay.trial.to[2].silent);
 	ck_assert_str_eq(route_name(&relay.routes, 1), "route hook");
 	ck_assert(!is_refused("route hook"));
 	next_script("abc", "sAA");
@@ -331,7 +331,7 @@ END_TEST
 /* If it is one type of the endpoint, the others are not held up by it. */
 START_TEST(silent_type_is_not_the_endpoint)
 {
-	const struct silent	*s = &relay.silence.to[3];
+	const struct trial_to	*s = &relay.trial.to[3];
 
 	script("a", "s");
 	types("p");
@@ -363,7 +363,7 @@ START_TEST(silent_stream_is_not_the_broker)
 	script("abc", "ssA");
 	types("xxw");
 	publish_as("FFD");
-	ck_assert(!relay.silence.to[ROUTE_NATS].silent);
+	ck_assert(!relay.trial.to[ROUTE_NATS].silent);
 	ck_assert(is_refused("x") && !is_refused("t"));
 	next_script("abc", "sAA");
 	types("xtw");

@@ -224,6 +224,23 @@ START_TEST(size_without_a_place_has_an_end)
 }
 END_TEST
 
+/* Who got no answer is no accused: neither others nor itself count it. */
+START_TEST(silence_accuses_nobody)
+{
+	static struct trial	t;
+	int64_t			now = START_MS;
+
+	memset(&t, 0, sizeof(t));
+	ck_assert(!trial_unanswered(&t, &(struct trial_case){ .sequence = 1,
+	    .group = 1, .blame_after = BLAME }, now));
+	ck_assert_int_eq(refused_at(&t, 2, 1, TRIAL_CONTENT, now),
+	    TRIAL_ALONE);
+	trial_took(&t, 1, 9, 60, now + 1, now + 1);
+	ck_assert_int_eq(refused_at(&t, 1, 1, TRIAL_CONTENT, now + 2),
+	    TRIAL_ALONE);
+}
+END_TEST
+
 START_TEST(burst_is_held)
 {
 	static struct trial	t;
@@ -544,6 +561,7 @@ add_trials(TCase *tc)
 	tcase_add_loop_test(tc, flood_leaves_places_to_others, 0,
 	    NROWS(floods));
 	tcase_add_test(tc, size_without_a_place_has_an_end);
+	tcase_add_test(tc, silence_accuses_nobody);
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
 	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));
