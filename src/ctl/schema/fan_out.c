@@ -79,9 +79,8 @@ read_peers(struct ctl *c, struct peers *p, struct err *e)
 
 	*p = (struct peers){ 0 };
 	store_sql(c->store, "SELECT name, settings, destination "
-	    "FROM {registry} WHERE source = ");
-	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
-	store_put(c->store, " ORDER BY name");
+	    "FROM {registry} WHERE source = :events ORDER BY name",
+	    SQL_TEXT("events", store_table_name(c->store, T_EVENTS)));
 	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
 		return -1;
 	p->names = xcalloc(db_nrows(rows) + 1, sizeof(*p->names));
@@ -115,15 +114,11 @@ put_row(struct ctl *c, struct err *e)
 	char		 destination[CONF_DESTINATION];
 
 	store_sql(s, "REPLACE INTO {registry} (name, source, settings, "
-	    "destination) VALUES (");
-	store_put_text(s, store_table_name(s, T_OUTBOX));
-	store_put(s, ", ");
-	store_put_text(s, store_table_name(s, T_EVENTS));
-	store_put(s, ", ");
-	store_put_text(s, store_table_name(s, T_SETTINGS));
-	store_put(s, ", ");
-	store_put_text(s, conf_destination(c->conf, destination));
-	store_put(s, ")");
+	    "destination) VALUES (:outbox, :events, :settings, :destination)",
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)),
+	    SQL_TEXT("events", store_table_name(s, T_EVENTS)),
+	    SQL_TEXT("settings", store_table_name(s, T_SETTINGS)),
+	    SQL_TEXT("destination", conf_destination(c->conf, destination)));
 	return store_exec(s, c->command->words, NULL, e);
 }
 
@@ -143,11 +138,11 @@ put_settings(struct ctl *c, void *arg, struct err *e)
 
 	(void)arg;
 	if (rc == 0) {
-		store_sql(c->store, "UPDATE {settings} SET types = NULLIF(");
-		store_put_text(c->store, types.data);
-		store_put(c->store, ", ''), partition_by = NULLIF(");
-		store_put_text(c->store, wanted_by(c->conf));
-		store_put(c->store, ", '') WHERE id = 1");
+		store_sql(c->store, "UPDATE {settings} "
+		    "SET types = NULLIF(:types, ''), "
+		    "partition_by = NULLIF(:by, '') WHERE id = 1",
+		    SQL_TEXT("types", types.data),
+		    SQL_TEXT("by", wanted_by(c->conf)));
 		rc = store_exec(c->store, c->command->words, NULL, e);
 	}
 	buf_free(&types);
@@ -157,9 +152,8 @@ put_settings(struct ctl *c, void *arg, struct err *e)
 static int
 put_flag(struct ctl *c, const char *settings, bool fan_out, struct err *e)
 {
-	store_sql(c->store, "UPDATE ");
-	store_put_name(c->store, settings);
-	store_putf(c->store, " SET fan_out = %d WHERE id = 1", fan_out);
+	store_sql(c->store, "UPDATE :settings SET fan_out = :flag WHERE id = 1",
+	    SQL_NAME("settings", settings), SQL_NUMBER("flag", fan_out));
 	return store_exec(c->store, c->command->words, NULL, e);
 }
 
@@ -175,10 +169,9 @@ refuse_other_value(struct ctl *c, struct err *e)
 	bool		 differs, used = true;
 
 	store_sql(c->store, "SELECT 1 FROM {settings} WHERE id = 1 AND "
-	    "COALESCE(partition_by, '') <> ");
-	store_put_text(c->store, by);
-	store_put(c->store, " AND (COALESCE(partition_count, 1) > 1 "
-	    "OR former_counts IS NOT NULL)");
+	    "COALESCE(partition_by, '') <> :by "
+	    "AND (COALESCE(partition_count, 1) > 1 "
+	    "OR former_counts IS NOT NULL)", SQL_TEXT("by", by));
 	if (store_query_any(c->store, c->command->words, &differs, e) < 0)
 		return -1;
 	if (!differs)
@@ -202,10 +195,10 @@ refuse_no_column(struct ctl *c, struct err *e)
 	if (by[0] == '\0' || strncmp(by, "$.", 2) == 0)
 		return 0;
 	store_sql(c->store, "SELECT 1 FROM information_schema.columns "
-	    "WHERE table_schema = DATABASE() AND table_name = ");
-	store_put_text(c->store, store_table_name(c->store, T_EVENTS));
-	store_put(c->store, " AND column_name = ");
-	store_put_text(c->store, by);
+	    "WHERE table_schema = DATABASE() AND table_name = :events "
+	    "AND column_name = :by",
+	    SQL_TEXT("events", store_table_name(c->store, T_EVENTS)),
+	    SQL_TEXT("by", by));
 	if (store_query_any(c->store, c->command->words, &there, e) < 0)
 		return -1;
 	return there ? 0 : err_set(e, "outbox.partition_by: %s has no column "
@@ -268,9 +261,8 @@ read_settings(struct ctl *c, bool *flagged, bool *same_types, struct err *e)
 		buf_free(&types);
 		return -1;
 	}
-	store_sql(c->store, "SELECT fan_out = 1, COALESCE(types, '') = ");
-	store_put_text(c->store, types.data);
-	store_put(c->store, " FROM {settings} WHERE id = 1");
+	store_sql(c->store, "SELECT fan_out = 1, COALESCE(types, '') = :types "
+	    "FROM {settings} WHERE id = 1", SQL_TEXT("types", types.data));
 	buf_free(&types);
 	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
 		return -1;
@@ -315,9 +307,8 @@ check_procedures(struct check *k, const struct peers *p, struct err *e)
 	store_sql(s, "SELECT routine_name FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
 	    "AND routine_definition NOT LIKE '%outbox_filled%' "
-	    "AND routine_name IN (");
-	put_routine_names(s, p, "_enqueue");
-	store_put(s, ")");
+	    "AND routine_name IN (:names)",
+	    SQL_PUT("names", s, put_routine_names(s, p, "_enqueue")));
 	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
@@ -347,14 +338,13 @@ check_triggers(struct check *k, const struct peers *p, struct err *e)
 
 	store_sql(s, "SELECT MIN(trigger_name) "
 	    "FROM information_schema.triggers WHERE trigger_schema = "
-	    "DATABASE() AND trigger_name IN (");
-	put_routine_names(s, p, "_after_event");
-	store_put(s, ")");
+	    "DATABASE() AND trigger_name IN (:names)",
+	    SQL_PUT("names", s, put_routine_names(s, p, "_after_event")));
 	rc = store_query_text(s, k->ctl->command->words, others,
 	    sizeof(others), e);
 	store_sql(s, "SELECT COUNT(*) FROM information_schema.triggers "
-	    "WHERE trigger_schema = DATABASE() AND trigger_name = ");
-	store_put_text(s, own);
+	    "WHERE trigger_schema = DATABASE() AND trigger_name = :own",
+	    SQL_TEXT("own", own));
 	if (rc == 0)
 		rc = store_query_number(s, k->ctl->command->words, &mine, e);
 	if (rc == 0 && others[0] != '\0' && mine == 0)

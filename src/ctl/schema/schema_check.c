@@ -99,8 +99,8 @@ show_create(struct check *k, enum store_table t, struct err *e)
 	struct db_rows	*rows;
 	char		*text;
 
-	store_sql(s, "SHOW CREATE TABLE ");
-	store_put_name(s, schema_name(k, t));
+	store_sql(s, "SHOW CREATE TABLE :table",
+	    SQL_NAME("table", schema_name(k, t)));
 	rows = store_query(s, k->ctl->command->words, e);
 	if (rows == NULL)
 		return store_fault(s) == DB_WRONG ? xstrdup("") : NULL;
@@ -291,11 +291,12 @@ check_procedure(struct check *k, struct err *e)
 
 	store_sql(k->ctl->store, "SELECT routine_name, routine_comment "
 	    "FROM information_schema.routines WHERE routine_schema = "
-	    "DATABASE() AND SUBSTRING(routine_name, ");
-	store_putf(k->ctl->store, "%zu) IN (%s) AND LEFT(routine_name, %zu) = ",
-	    n + 1, store_is_inline(k->ctl->store) ? "'_enqueue_message'" :
-	    "'_enqueue', '_put'", n);
-	store_put_text(k->ctl->store, k->ctl->conf->outbox.tables.outbox);
+	    "DATABASE() AND SUBSTRING(routine_name, :behind) IN (:ends) "
+	    "AND LEFT(routine_name, :n) = :outbox",
+	    SQL_NUMBER("behind", n + 1), SQL_NUMBER("n", n),
+	    SQL_EITHER("ends", store_is_inline(k->ctl->store),
+	    "'_enqueue_message'", "'_enqueue', '_put'"),
+	    SQL_TEXT("outbox", k->ctl->conf->outbox.tables.outbox));
 	rows = store_query(k->ctl->store, k->ctl->command->words, e);
 	if (rows == NULL)
 		return -1;

@@ -160,8 +160,7 @@ schema_read_live(struct ctl *c, struct schema_model *m, struct err *e)
 	memset(m, 0, sizeof(*m));
 	for (size_t i = 0; read && i < SCHEMA_NFACTS; i++) {
 		schema_next(&walk, &sql);
-		store_sql(c->store, "");
-		store_put_raw(c->store, sql.data);
+		store_sql(c->store, ":sql", SQL_RAW("sql", sql.data));
 		m->rows[i] = store_query(c->store, c->command->words, e);
 		read = m->rows[i] != NULL;
 		while (read && db_next(m->rows[i]))

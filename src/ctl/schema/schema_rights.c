@@ -82,8 +82,7 @@ is_denied(struct check *k, enum store_table t, const char *right,
 		put_need_of(k, t, open + 1, &sql);
 	else
 		put_need(k, t, right, &sql);
-	store_sql(s, "");
-	store_put_raw(s, sql.data);
+	store_sql(s, ":sql", SQL_RAW("sql", sql.data));
 	buf_free(&sql);
 	rows = store_query(s, k->ctl->command->words, e);
 	code = rows != NULL ? 0 : store_code(s);
@@ -226,10 +225,8 @@ may_write_table(struct ctl *c, const char *who, const char *table)
 {
 	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
 	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
-	    "AND table_name = ");
-	store_put_text(c->store, table);
-	store_put(c->store, " AND grantee = ");
-	store_put_text(c->store, who);
+	    "AND table_name = :table AND grantee = :who",
+	    SQL_TEXT("table", table), SQL_TEXT("who", who));
 	return may_write(c);
 }
 
@@ -239,13 +236,10 @@ may_write_database(struct ctl *c, const char *who)
 {
 	store_sql(c->store, "SELECT 1 FROM (SELECT privilege_type AS word FROM "
 	    "information_schema.schema_privileges WHERE DATABASE() LIKE "
-	    "table_schema AND grantee = ");
-	store_put_text(c->store, who);
-	store_put(c->store, " UNION SELECT privilege_type FROM "
-	    "information_schema.user_privileges WHERE grantee = ");
-	store_put_text(c->store, who);
-	store_put(c->store, ") AS rights HAVING SUM(word = 'UPDATE') > 0 "
-	    "AND SUM(word = 'ALTER') = 0");
+	    "table_schema AND grantee = :who UNION SELECT privilege_type "
+	    "FROM information_schema.user_privileges WHERE grantee = :who) "
+	    "AS rights HAVING SUM(word = 'UPDATE') > 0 "
+	    "AND SUM(word = 'ALTER') = 0", SQL_TEXT("who", who));
 	return may_write(c);
 }
 

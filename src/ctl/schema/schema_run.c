@@ -20,8 +20,7 @@ run_schema_text(struct ctl *c, const char *sql, struct err *e)
 	if (store_exec(c->store, "schema", NULL, e) < 0)
 		return -1;
 	do {
-		store_sql(c->store, "");
-		store_put_raw(c->store, sql);
+		store_sql(c->store, ":sql", SQL_RAW("sql", sql));
 		rc = store_exec(c->store, c->command->words, NULL, e);
 	} while (rc < 0 && store_fault(c->store) == DB_BUSY &&
 	    clock_ms() < until && poll(NULL, 0, GIVE_WAY_MS) == 0);

@@ -127,8 +127,8 @@ find_triggers(struct check *k, struct err *e)
 	store_sql(s, "SELECT trigger_name, action_statement "
 	    "FROM information_schema.triggers WHERE event_object_schema = "
 	    "DATABASE() AND action_timing = 'BEFORE' "
-	    "AND event_manipulation = 'UPDATE' AND event_object_table = ");
-	store_put_text(s, schema_name(k, t));
+	    "AND event_manipulation = 'UPDATE' AND event_object_table = :table",
+	    SQL_TEXT("table", schema_name(k, t)));
 	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
 		return -1;
 	while (db_next(rows))

@@ -238,8 +238,7 @@ judge_no_trigger(struct check *k, const char *name, struct err *e)
 	struct store	*s = k->ctl->store;
 	struct db_rows	*rows;
 
-	store_sql(s, "SHOW CREATE TRIGGER ");
-	store_put_name(s, name);
+	store_sql(s, "SHOW CREATE TRIGGER :name", SQL_NAME("name", name));
 	rows = store_query(s, k->ctl->command->words, e);
 	db_rows_free(rows);
 	if (rows == NULL && store_fault(s) != DB_WRONG)
@@ -292,10 +291,10 @@ trigger_check(struct check *k, struct err *e)
 	if (rc == 0) {
 		store_sql(s, "SELECT action_statement FROM "
 		    "information_schema.triggers WHERE trigger_schema = "
-		    "DATABASE() AND event_object_table = ");
-		store_put_text(s, schema_name(k, T_EVENTS));
-		store_put(s, " AND trigger_name = ");
-		store_put_text(s, name);
+		    "DATABASE() AND event_object_table = :events "
+		    "AND trigger_name = :name",
+		    SQL_TEXT("events", schema_name(k, T_EVENTS)),
+		    SQL_TEXT("name", name));
 		rows = store_query(s, k->ctl->command->words, e);
 		rc = rows == NULL ? -1 : judge_trigger(k, name, text.data,
 		    db_next(rows) ? db_text(rows, 0) : "", e);
