@@ -1,5 +1,6 @@
 /* main.c - outboxctl: the table of commands, and the start and end of each */
 
+#include "ctl/base/change.h"
 #include "ctl/base/command.h"
 #include "ctl/base/ctl.h"
 #include "ctl/base/outcome.h"
@@ -53,10 +54,10 @@ static const struct command commands[] = {
 	  .kind = COMMAND_CHANGES, .run = partitions_sync,
 	  .help = "change the number of partitions to the configured one" },
 	{ .words = "partitions pause", .options = "all", .rest = "[LABEL...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .run = partitions_pause,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &partitions_pause,
 	  .help = "stop sending from these partitions, or from all" },
 	{ .words = "partitions resume", .options = "all", .rest = "[LABEL...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .run = partitions_resume,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &partitions_resume,
 	  .help = "send from these partitions again, or from all" },
 	{ .words = "messages list", .options = "state key type partition "
 	  "since until after limit", .run = messages_list,
@@ -66,19 +67,19 @@ static const struct command commands[] = {
 	  .help = "show all details of a message" },
 	{ .words = "messages retry", .options = "reset-attempts all key type "
 	  "partition since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = messages_retry,
+	  .kind = COMMAND_CHANGES, .change = &messages_retry,
 	  .help = "make delayed messages due now" },
 	{ .words = "messages discard", .options = "wait", .rest = "SEQUENCE...",
 	  .min = 1, .max = INT_MAX, .kind = COMMAND_CHANGES,
-	  .run = messages_discard,
+	  .change = &messages_discard,
 	  .help = "move waiting messages to the dead letters" },
 	{ .words = "messages resolve", .options = "sent unsent all key type "
 	  "partition since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = messages_resolve,
+	  .kind = COMMAND_CHANGES, .change = &messages_resolve,
 	  .help = "say whether messages in doubt were sent" },
 	{ .words = "messages replay", .options = "key type partition since "
 	  "until all after rate", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = messages_replay,
+	  .kind = COMMAND_CHANGES, .change = &messages_replay,
 	  .help = "send delivered messages again" },
 	{ .words = "dead groups", .options = "key type partition since until "
 	  "limit", .run = dead_groups,
@@ -91,32 +92,32 @@ static const struct command commands[] = {
 	  .help = "show all details of a dead letter" },
 	{ .words = "dead retry", .options = "all key type partition group "
 	  "since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = dead_retry,
+	  .kind = COMMAND_CHANGES, .change = &dead_retry,
 	  .help = "put dead letters back into the outbox, in order" },
 	{ .words = "dead purge", .options = "all key type partition group "
 	  "since until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = dead_purge,
+	  .kind = COMMAND_CHANGES, .change = &dead_purge,
 	  .help = "delete dead letters; their events stay" },
 	{ .words = "dead bury", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .run = keys_bury,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_bury,
 	  .help = "the same as keys bury" },
 	{ .words = "keys blocked", .options = "after limit",
 	  .run = keys_blocked,
 	  .help = "list keys whose messages wait behind one that failed" },
 	{ .words = "keys release", .rest = "KEY...", .min = 1, .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .run = keys_release,
+	  .kind = COMMAND_CHANGES, .change = &keys_release,
 	  .help = "release halted keys, so that their messages are sent" },
 	{ .words = "keys bury", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .run = keys_bury,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_bury,
 	  .help = "make the messages that are held dead letters" },
 	{ .words = "keys retry", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .run = keys_retry,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_retry,
 	  .help = "try the messages that are held again, now" },
 	{ .words = "stream republish", .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_SERVERS, .run = stream_republish,
 	  .help = "send delivered messages again that the stream lacks" },
 	{ .words = "stream forget", .kind = COMMAND_CHANGES,
-	  .run = stream_forget,
+	  .change = &stream_forget,
 	  .help = "stop reporting what the stream has lost" },
 	{ .words = "stream info", .kind = COMMAND_OTHER, .needs = NEEDS_SERVERS,
 	  .run = stream_info,
@@ -125,7 +126,7 @@ static const struct command commands[] = {
 	  .kind = COMMAND_ADDS, .needs = NEEDS_SERVERS, .run = stream_add,
 	  .help = "create the stream nats.stream for nats.subject" },
 	{ .words = "phantoms forget", .kind = COMMAND_CHANGES,
-	  .run = phantoms_forget,
+	  .change = &phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
 	{ .words = "audit list", .options = "command user since until after "
 	  "limit", .run = audit_list,
@@ -134,10 +135,10 @@ static const struct command commands[] = {
 	  .rest = "[FILE]", .max = 1, .kind = COMMAND_ADDS, .run = enqueue,
 	  .help = "add events from FILE, one JSON object per line" },
 	{ .words = "prune", .options = "days older-than dead-days batch",
-	  .kind = COMMAND_CHANGES, .run = prune,
+	  .kind = COMMAND_CHANGES, .change = &prune,
 	  .help = "delete rows delivered long ago, and old dead letters" },
 	{ .words = "reconcile", .options = "limit all since type",
-	  .kind = COMMAND_CHANGES, .run = reconcile,
+	  .kind = COMMAND_CHANGES, .change = &reconcile,
 	  .limit_help = "search the newest N events (1000)",
 	  .help = "create missing outbox rows of events" },
 	{ .words = "retry-plan", .kind = COMMAND_OTHER, .needs = NEEDS_FILE,
@@ -241,7 +242,7 @@ run_command(struct ctl *c, const char *path)
 	if (c->command->needs <= NEEDS_DATABASE &&
 	    (status = ctl_connect(c)) != CTL_DONE)
 		return status;
-	return c->command->run(c);
+	return c->command->change != NULL ? change_run(c) : c->command->run(c);
 }
 
 /* Print help on a command, a group of commands, or all. */

@@ -372,6 +372,9 @@ before=$(tables)
 ctl messages retry "$SEQ" --dry-run
 is "$RC $OUT" '0 1 message would be due now' \
     'messages retry --dry-run: says what it would do'
+prints '1 message would be due now' \
+    'messages retry: one that is named twice counts once' \
+    messages retry "$SEQ" "$SEQ" --dry-run
 ctl --json messages discard "$SEQ" --dry-run
 shows '[.changed, .dry_run]' '[1,true]' 'messages discard --dry-run: one row'
 is "$(tables)" "$before" 'dry runs change no table'

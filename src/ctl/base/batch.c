@@ -96,65 +96,6 @@ ctl_transaction(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
 	}
 }
 
-struct rows_of_change {
-	ctl_rows_fn	*fn;
-	void		*arg;
-	const uint64_t	*list;
-	size_t		 n;
-	uint64_t	 changed;
-};
-
-static int
-change_rows(struct ctl *c, void *arg, struct err *e)
-{
-	struct rows_of_change	*r = arg;
-
-	r->changed = 0;
-	if (r->fn(c, r->arg, r->list, r->n, &r->changed, e) < 0)
-		return -1;
-	return r->changed == 0 ? 0 : audit_note(c, r->changed, e);
-}
-
-int
-ctl_check_refused(const struct ctl_refused *r, struct err *e)
-{
-	if (r->n == 0)
-		return 0;
-	return err_set(e, "the database refuses to change %zu row%s%s, which "
-	    "stay as before; the first is sequence %llu: %s", r->n,
-	    r->n == 1 ? "" : "s", r->n == CTL_REFUSED_MAX ? " at least" : "",
-	    (unsigned long long)r->list[0], r->why.text);
-}
-
-static int
-note_refused(struct ctl_refused *r, uint64_t sequence, struct err *e)
-{
-	if (r->n == 0)
-		r->why = *e;
-	r->list[r->n++] = sequence;
-	return r->n < CTL_REFUSED_MAX ? 0 : ctl_check_refused(r, e);
-}
-
-int
-ctl_change_rows(struct ctl *c, const uint64_t *list, size_t n, ctl_rows_fn *fn,
-    void *arg, uint64_t *changed, struct ctl_refused *refused, struct err *e)
-{
-	struct isolate		i = isolate_rows(n, 0);
-	struct rows_of_change	r = { .fn = fn, .arg = arg };
-	int			rc;
-
-	while (isolate_next(&i)) {
-		r.list = list + i.from;
-		r.n = i.n;
-		if ((rc = ctl_transaction(c, change_rows, &r, e)) == 0)
-			*changed += r.changed;
-		if (store_isolate(c->store, &i, rc) &&
-		    note_refused(refused, list[i.from], e) < 0)
-			return -1;
-	}
-	return i.rc;
-}
-
 void
 progress_show(struct progress *p, uint64_t done, uint64_t total)
 {

@@ -49,7 +49,7 @@ struct ctl {
 						   to be noted without one */
 	bool			 in_doubt;	/* last change in doubt? */
 	char			*arguments;	/* the command line */
-	struct counts		 counts;	/* locked by bulk_update.c */
+	struct counts		 counts;	/* locked by change.c */
 };
 
 enum command_kind {
@@ -82,6 +82,7 @@ struct command {
 	int		(*prepare)(struct ctl *);	/* before the
 					   configuration is loaded; or NULL */
 	int		(*run)(struct ctl *);
+	const struct change	*change;	/* instead of run: change.h */
 };
 
 /* ctl.c */
@@ -265,34 +266,6 @@ int	ctl_transaction(struct ctl *,
 	    int (*fn)(struct ctl *, void *, struct err *), void *,
 	    struct err *);
 
-/*
- * Rows that the database refuses to change, as a trigger or a constraint may:
- * they stay as they are, and the others are changed.  Zeroed, there are none.
- */
-#define CTL_REFUSED_MAX	100	/* more: it is not the rows */
-
-struct ctl_refused {
-	uint64_t	list[CTL_REFUSED_MAX];
-	size_t		n;
-	struct err	why;	/* of the first */
-};
-
-/* As bulk_update_fn, with an argument. */
-typedef int ctl_rows_fn(struct ctl *, void *, const uint64_t *, size_t n,
-    uint64_t *changed, struct err *);
-
-/*
- * Run fn for these rows in a transaction, and note in the audit how many it
- * changed.  If a row is refused, for halves of them, down to that row.  Adds to
- * *changed and to the refused.  -1: it failed, or there are too many of these.
- */
-int	ctl_change_rows(struct ctl *c, const uint64_t *list, size_t n,
-	    ctl_rows_fn *fn, void *arg, uint64_t *changed,
-	    struct ctl_refused *refused, struct err *e);
-
-/* -1 if a row was refused, with an error that names it. */
-int	ctl_check_refused(const struct ctl_refused *, struct err *);
-
 void	ctl_sleep(int64_t ms);
 
 /* Progress on a terminal: a bar, or a number if the total is 0. */
@@ -305,14 +278,15 @@ struct progress {
 void	progress_show(struct progress *, uint64_t done, uint64_t total);
 void	progress_end(struct progress *);
 
-/* The commands */
+/* The commands; those that change rows are rows of change.h */
+
+extern const struct change messages_retry, messages_discard, messages_resolve,
+	    messages_replay, dead_retry, dead_purge, keys_release, keys_bury,
+	    keys_retry, phantoms_forget, stream_forget, partitions_pause,
+	    partitions_resume, prune, reconcile;
 
 int	messages_list(struct ctl *);
 int	messages_show(struct ctl *);
-int	messages_retry(struct ctl *);
-int	messages_discard(struct ctl *);
-int	messages_resolve(struct ctl *);
-int	messages_replay(struct ctl *);
 int	dead_list(struct ctl *);
 int	dead_groups(struct ctl *);
 int	doctor_run(struct ctl *);
@@ -325,24 +299,13 @@ int	top_show(struct ctl *);
 int	workers_list(struct ctl *);
 int	partitions_list(struct ctl *);
 int	partitions_sync(struct ctl *);
-int	partitions_pause(struct ctl *);
-int	partitions_resume(struct ctl *);
 int	dead_show(struct ctl *);
-int	dead_retry(struct ctl *);
-int	dead_purge(struct ctl *);
 int	keys_blocked(struct ctl *);
-int	keys_release(struct ctl *);
-int	keys_bury(struct ctl *);
-int	keys_retry(struct ctl *);
-int	phantoms_forget(struct ctl *);
 int	audit_list(struct ctl *);
-int	stream_forget(struct ctl *);
 int	stream_republish(struct ctl *);
 int	stream_info(struct ctl *);
 int	stream_add(struct ctl *);
 int	enqueue(struct ctl *);
-int	prune(struct ctl *);
-int	reconcile(struct ctl *);
 int	plan_show(struct ctl *);
 int	plan_config(struct ctl *);
 int	schema_print(struct ctl *);

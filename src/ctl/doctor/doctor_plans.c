@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/base/bulk_update.h"
+#include "ctl/base/change.h"
 #include "mysql/db.h"
 #include "util/xalloc.h"
 
@@ -141,12 +141,13 @@ static uint64_t *
 some_rows(struct doctor *d, size_t *n, struct err *e)
 {
 	struct store	*s = d->ctl->store;
-	uint64_t	*list;
+	uint64_t	*list = NULL;
 
+	*n = 0;
 	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
 	    "ORDER BY {global_sequence} DESC LIMIT :max",
 	    SQL_NUMBER("max", d->ctl->conf->worker.batch_size));
-	if (bulk_update_select(d->ctl, &list, n, e) < 0)
+	if (change_add(d->ctl, &list, n, e) < 0)
 		return NULL;
 	if (*n == 0)
 		list[(*n)++] = 1;

@@ -34,28 +34,6 @@ struct groups {
 	bool	 more;		/* there are more groups */
 };
 
-/* row is its newest letter. */
-static json_t *
-new_group(const char *id, const json_t *row)
-{
-	const char	*error = member_text(row, "error");
-	struct buf	 text = { 0 };
-	json_t		*g;
-
-	dead_group_text(&text, error == NULL ? "" : error);
-	g = json_pack("{s:s, s:O, s:s, s:i, s:b, s:O, s:O, s:{s:O, s:O, s:O, "
-	    "s:O}}", "group", id, "reason", json_object_get(row, "reason"),
-	    "error", text.data, "count", 0, "exact", 0,
-	    "first", json_object_get(row, "died_at"),
-	    "last", json_object_get(row, "died_at"), "sample",
-	    "sequence", json_object_get(row, "sequence"),
-	    "key", json_object_get(row, "key"),
-	    "type", json_object_get(row, "type"),
-	    "error", json_object_get(row, "error"));
-	buf_free(&text);
-	return g;
-}
-
 /* Times are texts of one form, so their order is that of their bytes. */
 static void
 stretch(json_t *g, json_t *at)
@@ -72,11 +50,14 @@ stretch(json_t *g, json_t *at)
 		json_object_set(g, "last", at);
 }
 
+/* The first row of a group is its newest letter. */
 static void
 count_letter(struct groups *s, const json_t *row)
 {
-	char	 id[DEAD_GROUP_SIZE];
-	json_t	*g;
+	const char	*error = member_text(row, "error");
+	json_t		*at = json_object_get(row, "died_at"), *g;
+	char		 id[DEAD_GROUP_SIZE];
+	struct buf	 text = { 0 };
 
 	dead_group_of(id, row);
 	g = json_object_get(s->by_id, id);
@@ -85,36 +66,22 @@ count_letter(struct groups *s, const json_t *row)
 		return;
 	}
 	if (g == NULL) {
-		g = new_group(id, row);
+		dead_group_text(&text, error == NULL ? "" : error);
+		g = json_pack("{s:s, s:O, s:s, s:i, s:b, s:O, s:O, s:{s:O, "
+		    "s:O, s:O, s:O}}", "group", id,
+		    "reason", json_object_get(row, "reason"),
+		    "error", text.data, "count", 0, "exact", 0,
+		    "first", at, "last", at, "sample",
+		    "sequence", json_object_get(row, "sequence"),
+		    "key", json_object_get(row, "key"),
+		    "type", json_object_get(row, "type"),
+		    "error", json_object_get(row, "error"));
+		buf_free(&text);
 		json_object_set_new(s->by_id, id, g);
 	}
 	json_object_set_new(g, "count",
 	    json_integer(member_number(g, "count") + 1));
-	stretch(g, json_object_get(row, "died_at"));
-}
-
-static int
-count_page(struct ctl *c, struct groups *s, const uint64_t *page, size_t n,
-    const char *order, struct err *e)
-{
-	struct db_rows	*rows;
-	json_t		*list, *row;
-	size_t		 i;
-
-	store_sql(c->store, "SELECT d.global_sequence, " DEAD_KEY ", "
-	    "d.event_type, d.last_error, d.reason, d.died_at " DEAD_ROWS
-	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
-	filter_put_rows(c->store, page, n);
-	dead_put_filter(c);
-	store_put(c->store, " ORDER BY ");
-	store_put(c->store, order);
-	if ((rows = store_query(c->store, "groups", e)) == NULL)
-		return -1;
-	list = rows_json(rows, columns, NCOLUMNS);
-	json_array_foreach(list, i, row)
-		count_letter(s, row);
-	json_decref(list);
-	return 0;
+	stretch(g, at);
 }
 
 static int
@@ -122,15 +89,32 @@ count_all(struct ctl *c, struct groups *s, struct err *e)
 {
 	struct cursor	*w = cursor_new(c, CURSOR_NEWEST_DEAD, e);
 	uint64_t	 page[CURSOR_PAGE];
-	size_t		 n = 0;
+	struct db_rows	*rows = NULL;
+	json_t		*list, *row;
+	size_t		 n = 0, i;
 	int		 rc = w == NULL ? -1 : 0;
 
 	while (rc == 0 && !s->ended && s->looked_at < ROWS_MAX) {
 		rc = cursor_next(w, page, CURSOR_PAGE, &n, e);
 		s->ended = n < CURSOR_PAGE;
 		s->looked_at += n;
-		if (rc == 0 && n > 0)
-			rc = count_page(c, s, page, n, cursor_order(w), e);
+		if (rc < 0 || n == 0)
+			break;
+		store_sql(c->store, "SELECT d.global_sequence, " DEAD_KEY ", "
+		    "d.event_type, d.last_error, d.reason, d.died_at "
+		    DEAD_ROWS "WHERE d.reason NOT IN " DEAD_MARKS
+		    " AND d.global_sequence");
+		filter_put_rows(c->store, page, n);
+		dead_put_filter(c);
+		store_put(c->store, " ORDER BY d.global_sequence DESC");
+		if ((rows = store_query(c->store, "groups", e)) == NULL) {
+			rc = -1;
+			break;
+		}
+		list = rows_json(rows, columns, NCOLUMNS);
+		json_array_foreach(list, i, row)
+			count_letter(s, row);
+		json_decref(list);
 	}
 	cursor_free(w);
 	return rc;
@@ -171,41 +155,37 @@ sorted(struct groups *s, size_t limit)
 	return rows;
 }
 
-static void
-print_groups(const struct ctl *c, const struct groups *s, json_t *rows)
-{
-	static const char *const	shown[] = { "count", "group", "reason",
-					    "last", "error", NULL };
-	char				number[DISPLAY_SIZE];
-
-	if (c->args.json) {
-		print_object(c, json_pack("{s:o, s:I, s:b, s:b}", "rows", rows,
-		    "looked_at", (json_int_t)s->looked_at, "exact", s->ended,
-		    "more", s->more));
-		return;
-	}
-	print_list(c, shown, rows);
-	if (!s->ended)
-		display_print(stderr, "outboxctl: only the newest %s rows were "
-		    "counted\n", display_number(number,
-		    (int64_t)s->looked_at));
-	if (s->more)
-		fputs("outboxctl: there are more groups\n", stderr);
-}
-
 int
 dead_groups(struct ctl *c)
 {
-	struct groups	s = { 0 };
-	struct err	e;
-	int		rc;
+	static const char *const	shown[] = { "count", "group", "reason",
+					    "last", "error", NULL };
+	struct groups			s = { 0 };
+	struct err			e;
+	json_t				*rows;
+	char				number[DISPLAY_SIZE];
 
 	if (!store_has(c->store, T_DEAD))
 		return ctl_no_table(c, T_DEAD);
 	s.by_id = json_object();
-	rc = count_all(c, &s, &e) < 0 ? ctl_fail(c, &e) : CTL_DONE;
-	if (rc == CTL_DONE)
-		print_groups(c, &s, sorted(&s, (size_t)c->args.limit));
+	if (count_all(c, &s, &e) < 0) {
+		json_decref(s.by_id);
+		return ctl_fail(c, &e);
+	}
+	rows = sorted(&s, (size_t)c->args.limit);
 	json_decref(s.by_id);
-	return rc;
+	if (c->args.json) {
+		print_object(c, json_pack("{s:o, s:I, s:b, s:b}", "rows", rows,
+		    "looked_at", (json_int_t)s.looked_at, "exact", s.ended,
+		    "more", s.more));
+		return CTL_DONE;
+	}
+	print_list(c, shown, rows);
+	if (!s.ended)
+		display_print(stderr, "outboxctl: only the newest %s rows were "
+		    "counted\n", display_number(number,
+		    (int64_t)s.looked_at));
+	if (s.more)
+		fputs("outboxctl: there are more groups\n", stderr);
+	return CTL_DONE;
 }

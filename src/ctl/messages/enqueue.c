@@ -16,7 +16,6 @@
 #include "mysql/db.h"
 #include "ctl/messages/enqueue_message.h"
 #include "ctl/messages/event.h"
-#include "ctl/base/bulk_update.h"
 #include "util/display.h"
 #include "util/xalloc.h"
 

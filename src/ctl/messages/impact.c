@@ -4,10 +4,7 @@
 
 #include <stdio.h>
 
-#include "ctl/base/bulk_update.h"
 #include "ctl/base/filter.h"
-#include "ctl/messages/dead.h"
-#include "ctl/messages/messages.h"
 #include "util/display.h"
 
 #define TYPES_SHOWN	3
@@ -26,27 +23,19 @@ static const struct rows_column of_loss[] = {
 };
 
 static int
-read_loss(struct ctl *c, struct loss *l, const uint64_t *list, size_t n,
-    bool dead, struct err *e)
+read_loss(struct chosen *r, struct loss *l, struct err *e)
 {
+	struct store	*s = r->c->store;
 	struct db_rows	*rows;
 	json_t		*page, *row;
 	const char	*key, *type;
 	size_t		 k;
 
-	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
-		if (dead)
-			store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type "
-			    DEAD_ROWS "WHERE d.global_sequence");
-		else {
-			store_sql(c->store, "SELECT {e.stream_id}, "
-			    "{e.event_type}");
-			message_put_from(c->store);
-			store_put(c->store, " WHERE {o.global_sequence}");
-		}
-		filter_put_rows(c->store, list + i, n - i < BULK_UPDATE_CHUNK ?
-		    n - i : BULK_UPDATE_CHUNK);
-		if ((rows = store_query(c->store, "select", e)) == NULL)
+	for (size_t i = 0, n; i < r->n; i += n) {
+		n = change_piece(r->n - i);
+		r->how->select_loss(r->c);
+		filter_put_rows(s, r->list + i, n);
+		if ((rows = store_query(s, "select", e)) == NULL)
 			return -1;
 		page = rows_json(rows, of_loss, 2);
 		json_array_foreach(page, k, row) {
@@ -86,11 +75,11 @@ take_type(json_t *types, struct buf *to, const char *lead)
  * neither.
  */
 static void
-put_loss_text(struct buf *to, const struct loss *l, size_t n, bool dead)
+put_loss_text(struct buf *to, const struct loss *l, const char *messages)
 {
 	size_t	left;
 
-	buf_str(to, COUNTED(n, dead ? "dead letter" : "message"));
+	buf_str(to, messages);
 	if (json_object_size(l->keys) > 0)
 		buf_printf(to, " of %s", COUNTED(json_object_size(l->keys),
 		    "key"));
@@ -105,19 +94,21 @@ put_loss_text(struct buf *to, const struct loss *l, size_t n, bool dead)
 }
 
 int
-impact_confirm_loss(struct ctl *c, const uint64_t *list, size_t n, bool dead,
-    const char *done, bool *may, struct err *e)
+impact_ask(struct chosen *r, bool *may, struct err *e)
 {
-	struct loss	l = { json_object(), json_object() };
-	struct buf	text = { 0 };
-	int		rc = 0;
+	const struct args	*a = &r->c->args;
+	struct loss		 l;
+	struct buf		 text = { 0 };
+	int			 rc;
 
-	*may = true;
-	if (!c->args.yes && !c->args.dry_run &&
-	    (rc = read_loss(c, &l, list, n, dead, e)) == 0) {
-		put_loss_text(&text, &l, n, dead);
-		*may = ctl_confirm_impact(c, "%s would be %s and never sent",
-		    text.data, done);
+	if (a->yes || a->dry_run || r->n == 0 || (r->n <= CTL_MANY &&
+	    !a->all && !r->how->asks_of_few))
+		return 0;
+	l = (struct loss){ json_object(), json_object() };
+	if ((rc = read_loss(r, &l, e)) == 0) {
+		put_loss_text(&text, &l, COUNTED(r->n, r->how->thing));
+		*may = ctl_confirm_impact(r->c, "%s would be %s and never sent",
+		    text.data, r->done);
 	}
 	buf_free(&text);
 	json_decref(l.keys);
@@ -153,18 +144,16 @@ add_halts(json_t *halts, const json_t *rows, const uint64_t *list, size_t n)
 }
 
 /* An event names the key of a row, and of a dead letter if it still exists. */
-json_t *
-impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
+static int
+find_halts(const struct chosen *r, json_t *halts, struct err *e)
 {
-	json_t	*halts = json_array();
+	struct store	*s = r->c->store;
+	struct db_rows	*rows;
+	json_t		*page;
 
-	if (!store_has(c->store, T_BLOCKED))
-		return halts;
-	for (size_t i = 0; i < n; i += BULK_UPDATE_CHUNK) {
-		struct db_rows	*rows;
-		json_t		*page;
-
-		store_sql(c->store, "SELECT DISTINCT b.first_sequence, "
+	for (size_t i = 0, n; store_has(s, T_BLOCKED) && i < r->n; i += n) {
+		n = change_piece(r->n - i);
+		store_sql(s, "SELECT DISTINCT b.first_sequence, "
 		    STORE_KEY_OF("{k.stream_id}", "b.order_key") " FROM "
 		    "{events} AS e {events_primary} STRAIGHT_JOIN {blocked} "
 		    "AS b LEFT JOIN {events} AS k "
@@ -172,22 +161,19 @@ impact_halts(struct ctl *c, const uint64_t *list, size_t n, struct err *e)
 		    "WHERE b.reason = '" STORE_HALTED "' AND "
 		    STORE_BYTES("{e.stream_id}") " = "
 		    STORE_KEY_OF("{k.stream_id}", "b.order_key")
-		    " AND {e.sequence}");
-		filter_put_rows(c->store, list + i, n - i < BULK_UPDATE_CHUNK ?
-		    n - i : BULK_UPDATE_CHUNK);
-		if ((rows = store_query(c->store, "halted", e)) == NULL) {
-			json_decref(halts);
-			return NULL;
-		}
+		    " AND {e.sequence} IN (:rows)",
+		    SQL_LIST("rows", r->list + i, n));
+		if ((rows = store_query(s, "halted", e)) == NULL)
+			return -1;
 		page = rows_json(rows, of_halt, 2);
-		add_halts(halts, page, list, n);
+		add_halts(halts, page, r->list, r->n);
 		json_decref(page);
 	}
-	return halts;
+	return 0;
 }
 
-void
-impact_say_halts(const json_t *halts)
+static void
+say_halts(const json_t *halts)
 {
 	const json_t	*h;
 	size_t		 i, n = json_array_size(halts);
@@ -212,17 +198,23 @@ impact_say_halts(const json_t *halts)
 		    "them\n", COUNTED(n - HALTS_SHOWN, "other halted key"));
 }
 
-void
-impact_report(const struct ctl *c, uint64_t n, const char *thing,
-    const char *done, json_t *halts)
+int
+impact_report(struct chosen *r)
 {
-	if (!c->args.json) {
-		print_changed(c, n, thing, done);
-		impact_say_halts(halts);
+	json_t		*halts = json_array();
+	struct err	 e;
+
+	if (find_halts(r, halts, &e) < 0) {
 		json_decref(halts);
-		return;
+		return ctl_fail(r->c, &e);
 	}
-	impact_say_halts(halts);
-	print_object(c, json_pack("{s:I, s:b, s:o}", "changed", (json_int_t)n,
-	    "dry_run", c->args.dry_run, "halted", halts));
+	if (!r->c->args.json)
+		print_changed(r->c, r->changed, r->how->thing, r->done);
+	say_halts(halts);
+	if (r->c->args.json)
+		print_object(r->c, json_pack("{s:I, s:b, s:O}", "changed",
+		    (json_int_t)r->changed, "dry_run", r->c->args.dry_run,
+		    "halted", halts));
+	json_decref(halts);
+	return CTL_DONE;
 }

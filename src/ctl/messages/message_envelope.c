@@ -31,42 +31,41 @@ is_text(struct bytes b)
 	return utf8_is_valid(b.data, b.len);
 }
 
-/* A payload as text, or as 0x and hex digits. */
-static void
+/* A payload as text, or as 0x and hex digits; is it text, or NULL? */
+static bool
 put_payload(struct buf *to, struct bytes b)
 {
+	bool	text = b.data == NULL || is_text(b);
+
 	buf_str(to, "");
-	if (b.data == NULL)
-		return;
-	if (is_text(b))
-		buf_add(to, b.data, b.len);
-	else
+	if (!text)
 		printable_put_hex(to, b.data, b.len);
+	else if (b.data != NULL)
+		buf_add(to, b.data, b.len);
+	return text;
 }
 
+/* Members for programs; rc < 0: the message can never be sent. */
 static void
-add_headers(json_t *o, const struct envelope *v)
+add_members(json_t *o, const struct envelope *v, const struct msg *m, int rc)
 {
-	json_t	*headers = json_object();
+	json_t		*headers;
+	struct buf	 text = { 0 };
 
-	for (size_t i = 0; i < v->nheaders; i++)
-		json_object_set_new(headers, envelope_name(v, i),
-		    json_string(envelope_value(v, i)));
-	json_object_set_new(o, "subject", bytes_json(envelope_subject(v),
-	    strlen(envelope_subject(v))));
-	json_object_set_new(o, "headers", headers);
-	json_object_set_new(o, "metadata_skipped",
-	    json_integer((json_int_t)v->skipped));
-}
-
-static void
-add_payload(json_t *o, struct bytes payload)
-{
-	struct buf	text = { 0 };
-
-	put_payload(&text, payload);
-	json_object_set_new(o, "payload_is_hex", json_boolean(
-	    payload.data != NULL && !is_text(payload)));
+	if (rc == 0) {
+		headers = json_object();
+		for (size_t i = 0; i < v->nheaders; i++)
+			json_object_set_new(headers, envelope_name(v, i),
+			    json_string(envelope_value(v, i)));
+		json_object_set_new(o, "subject", bytes_json(
+		    envelope_subject(v), strlen(envelope_subject(v))));
+		json_object_set_new(o, "headers", headers);
+		json_object_set_new(o, "metadata_skipped",
+		    json_integer((json_int_t)v->skipped));
+	}
+	json_object_set_new(o, "payload_is_hex",
+	    json_boolean(!put_payload(&text,
+	    rc == 0 ? v->payload : m->payload)));
 	json_object_set_new(o, "payload", json_stringn(text.data, text.len));
 	buf_free(&text);
 }
@@ -130,13 +129,6 @@ print_raw(struct bytes payload)
 	    ctl_error("the payload was not written as a whole");
 }
 
-static void
-add_refusal(json_t *o, struct err *e)
-{
-	utf8_clean(e->text);
-	json_object_set_new(o, "cannot_be_sent", json_string(e->text));
-}
-
 /*
  * The message of its route; -1: it can never be sent as it is, and has no
  * envelope.
@@ -166,12 +158,12 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 	struct err		 e;
 	int			 rc = fill(c, &v, m, prefix, &route, &e);
 
-	if (c->args.json && rc == 0)
-		add_headers(o, &v);
-	if (rc < 0)
-		add_refusal(o, &e);
+	if (rc < 0) {
+		utf8_clean(e.text);
+		json_object_set_new(o, "cannot_be_sent", json_string(e.text));
+	}
 	if (c->args.json)
-		add_payload(o, rc == 0 ? v.payload : m->payload);
+		add_members(o, &v, m, rc);
 	print_object(c, json_incref(o));
 	if (rc < 0)
 		ctl_error("%s: it cannot be sent as it is: %s",
@@ -197,37 +189,29 @@ message_prefix(struct ctl *c, char prefix[STORE_PREFIX], struct err *e)
 	return 0;
 }
 
-static int
-print_read(struct ctl *c, json_t *o, struct batch *b, const char *prefix)
-{
-	const char	*sequence = c->args.rest[0];
-
-	if (b->n == 0)
-		return ctl_refuse("see reconcile",
-		    "%s: it has no row in the outbox, so it is not sent",
-		    sequence);
-	if (!b->msgs[0].has_event)
-		return ctl_error("%s: its event does not exist, so it has no "
-		    "payload", sequence);
-	return c->args.raw ? print_raw(b->msgs[0].payload) :
-	    print_with_envelope(c, o, &b->msgs[0], prefix);
-}
-
 int
 message_print_envelope(struct ctl *c, json_t *o)
 {
-	uint64_t	sequence = (uint64_t)member_number(o, "sequence");
 	const char	*state = member_text(o, "state");
-	char		prefix[STORE_PREFIX];
-	struct batch	b = { 0 };
-	struct err	e;
-	int		status;
+	char		 prefix[STORE_PREFIX];
+	struct batch	 b = { 0 };
+	struct err	 e;
+	int		 status;
 
-	if (message_prefix(c, prefix, &e) < 0 || store_peek(c->store, sequence,
+	if (message_prefix(c, prefix, &e) < 0 || store_peek(c->store,
+	    (uint64_t)member_number(o, "sequence"),
 	    state != NULL && strcmp(state, "dead") == 0, &b, &e) < 0)
 		status = ctl_fail(c, &e);
+	else if (b.n == 0)
+		status = ctl_refuse("see reconcile", "%s: it has no row in the "
+		    "outbox, so it is not sent", c->args.rest[0]);
+	else if (!b.msgs[0].has_event)
+		status = ctl_error("%s: its event does not exist, so it has no "
+		    "payload", c->args.rest[0]);
+	else if (c->args.raw)
+		status = print_raw(b.msgs[0].payload);
 	else
-		status = print_read(c, o, &b, prefix);
+		status = print_with_envelope(c, o, &b.msgs[0], prefix);
 	batch_free(&b);
 	json_decref(o);
 	return status;

@@ -40,14 +40,29 @@ message_put_parked(struct store *s)
 }
 
 void
-message_put_partition_filter(struct ctl *c)
+message_put_filter(struct ctl *c, const char *time)
 {
-	if (c->args.partition == NULL)
-		return;
-	store_put(c->store, " AND COALESCE(");
-	message_put_partition(c->store);
-	store_put(c->store, ", '')");
-	filter_put_in_label(c->store, c->args.partition);
+	const struct filter	f = { .key = "{e.stream_id}",
+	    .type = "{e.event_type}", .time = time };
+
+	filter_put(c, &f);
+	if (c->args.partition != NULL)
+		store_put(c->store, " AND COALESCE(:partition, ''):label",
+		    SQL_PUT("partition", c->store,
+		    message_put_partition(c->store)),
+		    SQL_PUT("label", c->store, filter_put_in_label(c->store,
+		    c->args.partition)));
+}
+
+bool
+message_put_epochs(struct ctl *c, const uint64_t *list, size_t n)
+{
+	store_sql(c->store, "SELECT DISTINCT COALESCE(:partition, ''):from "
+	    "WHERE {o.global_sequence} IN (:rows)",
+	    SQL_PUT("partition", c->store, message_put_partition(c->store)),
+	    SQL_PUT("from", c->store, message_put_from(c->store)),
+	    SQL_LIST("rows", list, n));
+	return true;
 }
 
 static const struct state {
@@ -91,28 +106,24 @@ static const char *const shown_delivered[] = { "sequence", "partition", "key",
 static void
 select_rows(struct ctl *c)
 {
-	store_sql(c->store, "SELECT {o.global_sequence}, ");
-	store_put_text(c->store, state_of(c->args.state)->name);
-	store_put(c->store, ", ");
-	message_put_partition(c->store);
-	store_put(c->store, ", {e.stream_id}, {e.event_type}, {o.attempts}, "
-	    "COALESCE(" PARKED_IS("{o.partition_key}") ", 0), {e.occurred_at}, "
-	    "{o.available_at}, {o.published_at}, {o.last_error}");
-	message_put_from(c->store);
-	store_put(c->store, " WHERE {o.global_sequence}");
+	store_sql(c->store, "SELECT {o.global_sequence}, :state, :partition, "
+	    "{e.stream_id}, {e.event_type}, {o.attempts}, "
+	    "COALESCE(" PARKED_IS("{o.partition_key}") ", 0), "
+	    "{e.occurred_at}, {o.available_at}, {o.published_at}, "
+	    "{o.last_error}:from WHERE {o.global_sequence}",
+	    SQL_TEXT("state", state_of(c->args.state)->name),
+	    SQL_PUT("partition", c->store, message_put_partition(c->store)),
+	    SQL_PUT("from", c->store, message_put_from(c->store)));
 }
 
 static void
 finish_rows(struct ctl *c)
 {
 	const struct state	*state = state_of(c->args.state);
-	const struct filter	 f = { .key = "{e.stream_id}",
-	    .type = "{e.event_type}", .time = state->time };
 
 	store_put(c->store, " AND ");
 	store_put(c->store, state->rows);
-	filter_put(c, &f);
-	message_put_partition_filter(c);
+	message_put_filter(c, state->time);
 }
 
 int

@@ -2,7 +2,6 @@
 #ifndef OUTBOXCTL_MESSAGES_H
 #define OUTBOXCTL_MESSAGES_H
 
-#include "ctl/base/bulk_update.h"
 #include "ctl/base/ctl.h"
 
 /* SQL condition: waiting rows of outbox o that no worker is sending. */
@@ -26,19 +25,11 @@ int	message_print_envelope(struct ctl *, json_t *o);
 /* Append the partition of such a row, also if it is parked. */
 void	message_put_partition(struct store *);
 
-/* Append " AND ..." if --partition was given. */
-void	message_put_partition_filter(struct ctl *);
+/* Append " AND ..." for each filter that was given; time is of --since. */
+void	message_put_filter(struct ctl *, const char *time);
 
-/*
- * retry_discard.c: messages retry SEQUENCE..., which returns an exit status;
- * and the changes that make pending rows due, or dead letters.
- */
-int	message_retry_named(struct ctl *);
-extern const struct bulk_change message_retry_change, message_discard_change;
-
-/* Raise the epochs of the partitions of these rows. */
-int	message_bump_epochs(struct ctl *, const uint64_t *list, size_t n,
-	    struct err *);
+/* A SELECT of the partitions of these rows, for struct change. */
+bool	message_put_epochs(struct ctl *, const uint64_t *, size_t n);
 
 /* Read what message ids begin with. */
 int	message_prefix(struct ctl *, char prefix[STORE_PREFIX], struct err *);

@@ -10,72 +10,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
-#include "ctl/base/ctl.h"
-#include "store/watermark.h"
+#include "ctl/base/change.h"
 #include "store/prune.h"
+#include "store/watermark.h"
+#include "util/clock.h"
 #include "util/display.h"
 #include "util/xalloc.h"
 
 #define DEAD_PAGE	1000	/* dead letters scanned by a statement */
 #define PATIENCE	10	/* seconds to wait for the purge, per batch */
 
-/* Dead letters, or marks of former ones. */
-struct letters {
-	uint64_t	*list;
-	size_t		 n;
+/* Rows of the outbox, dead letters, or marks of former ones. */
+struct part {
+	uint64_t	*list;		/* not of rows */
+	size_t		 n;		/* to delete */
 	uint64_t	 done;
 };
 
 struct prune {
-	struct ctl		*c;
 	struct prune_limits	 limits;
-
-	uint64_t	 total, highest;	/* of the rows to delete */
-	uint64_t	 done;
-
-	uint64_t	*list;		/* a batch of rows */
-	size_t		 n;
-	struct letters	 dead, marks;
-	struct ctl_refused refused;
-
-	bool		 no_history;	/* no right to read the history */
-	struct progress	 bar;
+	uint64_t		 highest;	/* of the rows */
+	struct part		 rows, dead, marks;
+	bool			 no_history;	/* no right to read it */
 };
 
-static int
-count_prunable(struct prune *p, struct err *e)
+static uint64_t
+size_of(const struct part *part, bool planned)
 {
-	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
-	uint64_t		n, highest;
-
-	while (strcmp(left.from, left.until) < 0) {
-		if (prune_slice(p->c->store, &left, &n, &highest, e) < 0)
-			return -1;
-		p->total += n;
-		if (highest > p->highest)
-			p->highest = highest;
-	}
-	return 0;
+	return planned ? part->n : part->done;
 }
+
+/* "3 delivered rows and 1 dead letter", and marks if there are any. */
+#define SUM_SIZE	(4 * COUNT_SIZE)
+
+static const char *
+sum_text(char to[SUM_SIZE], const struct prune *p, bool planned)
+{
+	uint64_t	marks = size_of(&p->marks, planned);
+
+	snprintf(to, SUM_SIZE, "%s%s%s",
+	    COUNTED(size_of(&p->rows, planned), "delivered row"),
+	    marks == 0 ? " and " : ", ",
+	    COUNTED(size_of(&p->dead, planned), "dead letter"));
+	if (marks > 0)
+		snprintf(to + strlen(to), SUM_SIZE - strlen(to), " and %s of "
+		    "former ones", COUNTED(marks, "mark"));
+	return to;
+}
+
+static int
+check_prune(struct chosen *r)
+{
+	const struct args	*a = &r->c->args;
+
+	return a->days >= 0 && a->older_than != NULL ?
+	    ctl_misuse("give --days or --older-than, not both") : CTL_DONE;
+}
+
+/* Search */
 
 /* Space for a page. */
 static uint64_t *
-more_space(struct letters *l)
+more_space(struct part *part)
 {
-	l->list = xreallocarray(l->list, l->n + DEAD_PAGE, sizeof(*l->list));
-	return l->list + l->n;
+	part->list = xreallocarray(part->list, part->n + DEAD_PAGE,
+	    sizeof(*part->list));
+	return part->list + part->n;
 }
 
 /* Find the dead letters to delete; marks go if below the future watermark. */
 static int
-find_dead(struct prune *p, struct err *e)
+find_dead(struct store *s, struct prune *p, struct err *e)
 {
 	struct watermark	h;
 	struct prune_page	page = { .max = DEAD_PAGE };
-	bool			more = store_has(p->c->store, T_DEAD);
+	bool			more = store_has(s, T_DEAD);
 
-	if (watermark_read(p->c->store, &h, e) < 0)
+	if (watermark_read(s, &h, e) < 0)
 		return -1;
 	if (!h.known)
 		h.at = UINT64_MAX;
@@ -84,14 +95,59 @@ find_dead(struct prune *p, struct err *e)
 	for (; more; more = page.nread > 0) {
 		page.list = more_space(&p->dead);
 		page.marks = more_space(&p->marks);
-		if (prune_find_dead(p->c->store, h.at, p->limits.dead_until,
-		    &page, e) < 0)
+		if (prune_find_dead(s, h.at, p->limits.dead_until, &page,
+		    e) < 0)
 			return -1;
 		p->dead.n += page.n;
 		p->marks.n += page.nmarks;
 	}
 	return 0;
 }
+
+static int
+find_prunable(struct chosen *r, struct err *e)
+{
+	const struct args	*a = &r->c->args;
+	struct prune		*p = r->own;
+	struct store_period	 left = { PRUNE_BEGINNING, p->limits.until };
+	uint64_t		 n, highest;
+	char			 days[64];
+
+	snprintf(days, sizeof(days), "NOW(6) - INTERVAL %lld DAY",
+	    a->days < 0 ? 7LL : (long long)a->days);
+	if (prune_limits(r->c->store, a->older_than != NULL ? a->older_than :
+	    days, a->dead_days, &p->limits, e) < 0)
+		return -1;
+	while (strcmp(left.from, left.until) < 0) {
+		if (prune_slice(r->c->store, &left, &n, &highest, e) < 0)
+			return -1;
+		p->rows.n += n;
+		if (highest > p->highest)
+			p->highest = highest;
+	}
+	if (find_dead(r->c->store, p, e) < 0)
+		return -1;
+	r->n = p->rows.n + p->dead.n + p->marks.n;
+	return 0;
+}
+
+static int
+ask_prune(struct chosen *r, bool *may, struct err *e)
+{
+	const struct prune	*p = r->own;
+	char			 kept[64] = "", sum[SUM_SIZE];
+
+	(void)e;
+	if (p->limits.needed)
+		snprintf(kept, sizeof(kept), ", those delivered after "
+		    "%.10sT%.8sZ are kept", p->limits.until,
+		    p->limits.until + strlen("2026-01-31 "));
+	*may = r->n <= CTL_MANY || ctl_confirm_impact(r->c,
+	    "%s would be deleted%s", sum_text(sum, p, true), kept);
+	return 0;
+}
+
+/* Delete */
 
 static int
 raise_watermark(struct ctl *c, void *arg, struct err *e)
@@ -104,176 +160,131 @@ raise_watermark(struct ctl *c, void *arg, struct err *e)
 }
 
 static int
-delete_pruned_rows(struct ctl *c, void *arg, const uint64_t *list, size_t n,
-    uint64_t *changed, struct err *e)
+delete_rows(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
 {
-	const struct prune	*p = arg;
+	const struct prune	*p = r->own;
 
-	return prune_delete(c->store, list, n, p->limits.until, changed, e);
+	return prune_delete(r->c->store, list, n, p->limits.until, changed, e);
 }
+
+static int
+purge(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
+{
+	return watermark_purge(r->c->store, list, n, changed, e);
+}
+
+static const struct change of_letters = { .change = purge };
 
 /*
  * Pause as long as the batch took; wait longer while the server has too many
  * old row versions to purge.
  */
 static void
-rest(struct prune *p, int64_t busy_ms)
+rest(struct store *s, struct prune *p, int64_t busy_ms)
 {
 	ctl_sleep(busy_ms);
 	for (int i = 0; i < PATIENCE &&
-	    prune_history(p->c->store, &p->no_history) > PRUNE_HISTORY; i++)
+	    prune_history(s, &p->no_history) > PRUNE_HISTORY; i++)
 		ctl_sleep(1000);
 }
 
 static int
-delete_all(struct prune *p, struct err *e)
+purge_all(struct chosen *r, struct part *part, size_t batch, struct err *e)
 {
-	struct store_period	left = { PRUNE_BEGINNING, p->limits.until };
-	int64_t			began;
-
-	do {
-		began = clock_ms();
-		if (prune_find(p->c->store, &left, &(struct prune_skip){
-		    p->refused.list, p->refused.n },
-		    (size_t)p->c->args.batch, p->list, &p->n, e) < 0 ||
-		    ctl_change_rows(p->c, p->list, p->n, delete_pruned_rows, p,
-		    &p->done, &p->refused, e) < 0)
-			return -1;
-		progress_show(&p->bar, p->done, p->total);
-		if (p->n == (size_t)p->c->args.batch)
-			rest(p, clock_ms() - began);
-	} while (p->n == (size_t)p->c->args.batch);
-	return 0;
-}
-
-static int
-purge_pruned_dead(struct ctl *c, void *arg, const uint64_t *list, size_t n,
-    uint64_t *changed, struct err *e)
-{
-	(void)arg;
-	return watermark_purge(c->store, list, n, changed, e);
-}
-
-static int
-purge_letters(struct prune *p, struct letters *l, struct err *e)
-{
-	size_t	batch = (size_t)p->c->args.batch;
-
-	for (size_t i = 0, n; i < l->n; i += n) {
-		n = l->n - i < batch ? l->n - i : batch;
-		if (ctl_change_rows(p->c, l->list + i, n, purge_pruned_dead, p,
-		    &l->done, &p->refused, e) < 0)
+	for (size_t i = 0, n; i < part->n; i += n) {
+		n = part->n - i < batch ? part->n - i : batch;
+		if (change_rows(r, &of_letters, part->list + i, n, &part->done,
+		    e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* "3 delivered rows and 1 dead letter", and marks if there are any. */
-#define SUM_SIZE	(4 * COUNT_SIZE)
-
-static const char *
-sum_text(char to[SUM_SIZE], uint64_t rows, uint64_t dead, uint64_t marks)
+static int
+prune_all(struct chosen *r, struct err *e)
 {
-	snprintf(to, SUM_SIZE, "%s%s%s", COUNTED(rows, "delivered row"),
-	    marks == 0 ? " and " : ", ", COUNTED(dead, "dead letter"));
-	if (marks > 0)
-		snprintf(to + strlen(to), SUM_SIZE - strlen(to), " and %s of "
-		    "former ones", COUNTED(marks, "mark"));
-	return to;
+	struct prune		*p = r->own;
+	struct store_period	 left = { PRUNE_BEGINNING, p->limits.until };
+	struct prune_skip	 skip = { .list = r->refused };
+	size_t			 batch = (size_t)r->c->args.batch;
+	int64_t			 began;
+
+	if (p->rows.n > 0 &&
+	    ctl_transaction(r->c, raise_watermark, p, e) < 0)
+		return -1;
+	r->list = xcalloc(batch, sizeof(*r->list));
+	for (r->n = p->rows.n > 0 ? batch : 0; r->n == batch; ) {
+		began = clock_ms();
+		skip.n = r->nrefused;
+		if (prune_find(r->c->store, &left, &skip, batch, r->list,
+		    &r->n, e) < 0 || change_rows(r, r->how, r->list, r->n,
+		    &p->rows.done, e) < 0)
+			return -1;
+		progress_show(&r->bar, p->rows.done, p->rows.n);
+		if (r->n == batch)
+			rest(r->c->store, p, clock_ms() - began);
+	}
+	return purge_all(r, &p->dead, batch, e) < 0 ||
+	    purge_all(r, &p->marks, batch, e) < 0 ? -1 :
+	    change_check_refused(r, e);
 }
 
-static void
-prune_summary(const struct prune *p)
+/* Report */
+
+static int
+report_pruned(struct chosen *r)
 {
-	uint64_t	changed = p->done + p->dead.done + p->marks.done;
-	char		until[STORE_TIME + 1], sum[SUM_SIZE];
+	const struct prune	*p = r->own;
+	bool			 dry = r->c->args.dry_run;
+	json_int_t		 rows = (json_int_t)size_of(&p->rows, dry);
+	json_int_t		 dead = (json_int_t)size_of(&p->dead, dry);
+	json_int_t		 marks = (json_int_t)size_of(&p->marks, dry);
+	char			 until[STORE_TIME + 1], sum[SUM_SIZE];
 
 	snprintf(until, sizeof(until), "%sZ", p->limits.until);
 	until[10] = 'T';
-	if (p->c->args.json) {
-		print_object(p->c, json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, "
-		    "s:b}", "changed", (json_int_t)changed,
-		    "rows", (json_int_t)p->done,
-		    "dead_letters", (json_int_t)p->dead.done,
-		    "marks", (json_int_t)p->marks.done, "until", until,
-		    "later_needed", p->limits.needed,
-		    "dry_run", p->c->args.dry_run));
-		return;
+	if (r->c->args.json) {
+		print_object(r->c, json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, "
+		    "s:b}", "changed", rows + dead + marks, "rows", rows,
+		    "dead_letters", dead, "marks", marks, "until", until,
+		    "later_needed", p->limits.needed, "dry_run", dry));
+		return CTL_DONE;
 	}
-	if (changed == 0)
+	if (rows + dead + marks == 0)
 		display_print(stdout, "Nothing to prune.\n");
 	else
-		display_print(stdout, "%s %s.\n",
-		    p->c->args.dry_run ? "Would delete" : "Deleted",
-		    sum_text(sum, p->done, p->dead.done, p->marks.done));
+		display_print(stdout, "%s %s.\n", dry ? "Would delete" :
+		    "Deleted", sum_text(sum, p, dry));
 	if (p->limits.needed)
 		display_print(stdout, "Rows delivered after %.19sZ are kept: a "
 		    "stream check needs them.\n", until);
-}
-
-static int
-prune_give_up(struct prune *p, const struct err *e)
-{
-	char	sum[SUM_SIZE];
-	int	status;
-
-	progress_end(&p->bar);
-	status = ctl_fail(p->c, e);
-	ctl_error("%s were deleted",
-	    sum_text(sum, p->done, p->dead.done, p->marks.done));
-	if (p->c->args.json)
-		prune_summary(p);
-	return status;
-}
-
-static int
-prune_run(struct prune *p)
-{
-	const struct args	*a = &p->c->args;
-	char			 days[64], kept[64] = "", sum[SUM_SIZE];
-	struct err		 e;
-
-	snprintf(days, sizeof(days), "NOW(6) - INTERVAL %lld DAY",
-	    a->days < 0 ? 7LL : (long long)a->days);
-	if (prune_limits(p->c->store, a->older_than != NULL ? a->older_than :
-	    days, a->dead_days, &p->limits, &e) < 0 ||
-	    count_prunable(p, &e) < 0 || find_dead(p, &e) < 0)
-		return ctl_fail(p->c, &e);
-	if (p->limits.needed)
-		snprintf(kept, sizeof(kept), ", those delivered after "
-		    "%.10sT%.8sZ are kept", p->limits.until,
-		    p->limits.until + strlen("2026-01-31 "));
-	if (p->total + p->dead.n + p->marks.n > CTL_MANY &&
-	    !ctl_confirm_impact(p->c, "%s would be deleted%s",
-	    sum_text(sum, p->total, p->dead.n, p->marks.n), kept))
-		return CTL_FAILED;
-	if (a->dry_run) {
-		p->done = p->total;
-		p->dead.done = p->dead.n;
-		p->marks.done = p->marks.n;
-	} else if ((p->total > 0 && (ctl_transaction(p->c, raise_watermark, p,
-	    &e) < 0 || delete_all(p, &e) < 0)) ||
-	    purge_letters(p, &p->dead, &e) < 0 ||
-	    purge_letters(p, &p->marks, &e) < 0 ||
-	    ctl_check_refused(&p->refused, &e) < 0)
-		return prune_give_up(p, &e);
-	progress_end(&p->bar);
-	prune_summary(p);
 	return CTL_DONE;
 }
 
-int
-prune(struct ctl *c)
+static void
+tell_deleted(struct chosen *r)
 {
-	struct prune	p = { .c = c, .bar.what = "prune" };
-	int		status;
+	char	sum[SUM_SIZE];
 
-	if (c->args.days >= 0 && c->args.older_than != NULL)
-		return ctl_misuse("give --days or --older-than, not both");
-	p.list = xcalloc((size_t)c->args.batch, sizeof(*p.list));
-	status = prune_run(&p);
-	free(p.list);
-	free(p.dead.list);
-	free(p.marks.list);
-	return status;
+	ctl_error("%s were deleted", sum_text(sum, r->own, false));
+	if (r->c->args.json)
+		report_pruned(r);
 }
+
+static void
+end_prune(struct chosen *r)
+{
+	struct prune	*p = r->own;
+
+	free(p->dead.list);
+	free(p->marks.list);
+}
+
+const struct change prune = {
+	.check = check_prune, .find = find_prunable, .ask = ask_prune,
+	.change = delete_rows, .apply = prune_all, .bar = "prune",
+	.report = report_pruned, .failed = tell_deleted, .end = end_prune,
+	.own_size = sizeof(struct prune),
+};

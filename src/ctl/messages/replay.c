@@ -7,57 +7,68 @@
  * as a duplicate.  The daemon sends them as any waiting row.
  */
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "ctl/base/selection.h"
-#include "util/clock.h"
-#include "mysql/db.h"
+#include "ctl/base/change.h"
 #include "ctl/base/filter.h"
-#include "ctl/base/bulk_update.h"
+#include "mysql/db.h"
+#include "util/clock.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
-struct replay {
-	struct ctl		*c;
-	struct selection	 selection;
-	uint64_t		 done;
-	uint64_t		 last;		/* rows up to it are done */
-	struct progress		 bar;
-};
+/* Which messages */
+
+static int
+check_replay(struct chosen *r)
+{
+	struct ctl	*c = r->c;
+	int		 status = change_check_filter(r);
+
+	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
+		status = ctl_refuse("run outboxctl schema upgrade",
+		    "messages replay needs the column replay_no of %s",
+		    store_table_name(c->store, T_OUTBOX));
+	return status;
+}
 
 /* A row without its event would become a dead letter. */
 static void
 select_delivered(struct ctl *c)
 {
-	store_sql(c->store, "SELECT {o.global_sequence} FROM {outbox} AS o "
-	    "{primary} JOIN {events} AS e "
-	    "ON {e.sequence} = {o.global_sequence} "
-	    "WHERE {o.published_at} IS NOT NULL AND {o.global_sequence}");
-}
-
-static void
-put_replay_filter(struct ctl *c)
-{
 	static const struct filter	f = { .key = "{e.stream_id}",
 	    .type = "{e.event_type}", .partition =
 	    "COALESCE({o.partition_key}, '')", .time = "{o.published_at}" };
 
-	filter_put(c, &f);
+	store_sql(c->store, "SELECT {o.global_sequence} FROM {outbox} AS o "
+	    "{primary} JOIN {events} AS e "
+	    "ON {e.sequence} = {o.global_sequence} "
+	    "WHERE {o.published_at} IS NOT NULL:filter "
+	    "AND {o.global_sequence}",
+	    SQL_PUT("filter", c->store, filter_put(c, &f)));
 }
 
-/* Lock the delivered rows: no other session may replay or prune them. */
+/* --after applies to the sorted sequences, not to the cursor's order. */
 static int
-lock_replayed(struct ctl *c, const uint64_t *list, size_t n, uint64_t **locked,
-    size_t *nlocked, struct err *e)
+find_delivered(struct chosen *r, struct err *e)
 {
-	store_sql(c->store, "SELECT {global_sequence} FROM {outbox} "
-	    "{primary} WHERE {published_at} IS NOT NULL "
-	    "AND {global_sequence}");
-	filter_put_rows(c->store, list, n);
-	store_put(c->store, " FOR UPDATE");
-	return bulk_update_select(c, locked, nlocked, e);
+	uint64_t	after = r->c->args.after;
+	size_t		skip = 0;
+
+	r->c->args.after = 0;
+	if (change_choose(r, e) < 0)
+		return -1;
+	while (skip < r->n && r->list[skip] <= after)
+		skip++;
+	r->n -= skip;
+	memmove(r->list, r->list + skip, r->n * sizeof(*r->list));
+	return 0;
 }
+
+/* The statements */
+
+#define DELIVERED	"{outbox} AS o {primary} STRAIGHT_JOIN {events} AS e " \
+	"{events_primary} ON {e.sequence} = {o.global_sequence}"
 
 /*
  * Append the row's label from now on: the count may have changed since it was
@@ -68,192 +79,154 @@ put_replay_label(struct ctl *c)
 {
 	struct store	*s = c->store;
 
-	store_put(s, "IF(COALESCE(" PARKED_IS("{o.partition_key}") ", 0), ");
-	store_put_label(s, &c->counts, "e", "{e.stream_id}");
-	store_put(s, ", ");
-	store_put_relabel(s, &c->counts, "{o.partition_key}", "e",
-	    "{e.stream_id}");
-	store_put(s, ")");
+	store_put(s, "IF(COALESCE(" PARKED_IS("{o.partition_key}") ", 0), "
+	    ":home, :label)",
+	    SQL_PUT("home", s, store_put_label(s, &c->counts, "e",
+	    "{e.stream_id}")),
+	    SQL_PUT("label", s, store_put_relabel(s, &c->counts,
+	    "{o.partition_key}", "e", "{e.stream_id}")));
+}
+
+/* Owners then scan from the first row. */
+static bool
+put_replay_epochs(struct ctl *c, const uint64_t *list, size_t n)
+{
+	store_sql(c->store, "SELECT DISTINCT COALESCE(:label, '') "
+	    "FROM " DELIVERED " WHERE {o.global_sequence} IN (:rows)",
+	    SQL_PUT("label", c->store, put_replay_label(c)),
+	    SQL_LIST("rows", list, n));
+	return true;
 }
 
 static int
-replay_locked(struct ctl *c, const uint64_t *list, size_t n,
-    uint64_t *changed, struct err *e)
+replay(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
 {
-	static const char	rows[] = "{outbox} AS o {primary} "
-				    "STRAIGHT_JOIN {events} AS e "
-				    "{events_primary} "
-				    "ON {e.sequence} = {o.global_sequence}";
-	struct store		*s = c->store;
+	struct store	*s = r->c->store;
 
-	/* Raise the epochs, so that owners scan from the first row. */
-	store_sql(s, "SELECT DISTINCT COALESCE(");
-	put_replay_label(c);
-	store_put(s, ", '') FROM ");
-	store_put(s, rows);
-	store_put(s, " WHERE {o.global_sequence}");
-	filter_put_rows(s, list, n);
-	if (store_bump_selected(s, "bump", e) < 0)
-		return -1;
-	store_sql(s, "UPDATE ");
-	store_put(s, rows);
-	store_put(s, " SET {o.partition_key} = ");
-	put_replay_label(c);
-	store_put(s, ", {o.replay_no} = {o.replay_no} + 1, "
-	    "{o.published_at} = NULL, {o.available_at} = {now}, "
-	    "{o.attempts} = 0, {o.claim_token} = NULL, {o.last_error} = NULL");
-	if (store_has_column(s, COL_ACK_SEQUENCE))
-		store_put(s, ", {o.ack_sequence} = NULL");
-	if (store_has_column(s, COL_MESSAGE_HASH))
-		store_put(s, ", {o.message_hash} = NULL");
-	if (store_has_column(s, COL_IN_DOUBT_SINCE))
-		store_put(s, ", {o.in_doubt_since} = NULL");
-	store_put(s, " WHERE {o.published_at} IS NOT NULL "
-	    "AND {o.global_sequence}");
-	filter_put_rows(s, list, n);
+	store_sql(s, "UPDATE " DELIVERED " SET {o.partition_key} = :label, "
+	    "{o.replay_no} = {o.replay_no} + 1, {o.published_at} = NULL, "
+	    "{o.available_at} = {now}, {o.attempts} = 0, "
+	    "{o.claim_token} = NULL, {o.last_error} = NULL:ack:hash:doubt "
+	    "WHERE {o.published_at} IS NOT NULL "
+	    "AND {o.global_sequence} IN (:rows)",
+	    SQL_PUT("label", s, put_replay_label(r->c)),
+	    SQL_IF("ack", store_has_column(s, COL_ACK_SEQUENCE),
+	    ", {o.ack_sequence} = NULL"),
+	    SQL_IF("hash", store_has_column(s, COL_MESSAGE_HASH),
+	    ", {o.message_hash} = NULL"),
+	    SQL_IF("doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
+	    ", {o.in_doubt_since} = NULL"),
+	    SQL_LIST("rows", list, n));
 	return store_exec(s, "replay", changed, e);
 }
 
-static const struct bulk_change replay = { lock_replayed, replay_locked };
+/* At its pace */
 
 /*
- * Replay a chunk, with an audit row of its own: after a kill the audit tells
- * where to continue.
+ * Each chunk has an audit row of its own: after a kill the audit tells where to
+ * continue.
  */
 static int
-replay_chunk(struct replay *r, const uint64_t *list, size_t n, struct err *e)
+replay_chunk(struct chosen *r, size_t n, struct err *e)
 {
 	struct ctl	*c = r->c;
 	char		*given = c->arguments;
-	uint64_t	 changed = 0;
+	size_t		 before = r->at;
 	int		 rc;
 
 	if (store_has(c->store, T_AUDIT))
 		c->audit = c->audited = 0;
 	c->arguments = xasprintf("up to %llu: %s",
-	    (unsigned long long)list[n - 1], given);
-	rc = bulk_update(c, list, n, &replay, &changed, e);
+	    (unsigned long long)r->list[before + n - 1], given);
+	rc = change_next(r, n, e);
 	free(c->arguments);
 	c->arguments = given;
-	r->done += changed;
-	if (rc == 0)
-		r->last = list[n - 1];
+	if (rc == 0 && (rc = change_check_refused(r, e)) < 0)
+		r->at = before;
 	return rc;
 }
 
 /* A signal ends it between two chunks. */
 static int
-replay_all(struct replay *r, struct err *e)
+replay_all(struct chosen *r, struct err *e)
 {
-	const struct selection	*ch = &r->selection;
-	uint64_t		 rate = (uint64_t)r->c->args.rate;
-	size_t			 chunk = rate < BULK_UPDATE_CHUNK ? rate :
-				    BULK_UPDATE_CHUNK;
-	int64_t			 began = clock_ms(), due;
+	size_t	rate = (size_t)r->c->args.rate, left;
+	int64_t	began = clock_ms(), due;
 
 	sig_init();
-	for (size_t i = 0, n; i < ch->n; i += n) {
-		n = ch->n - i < chunk ? ch->n - i : chunk;
-		due = began + (int64_t)(i * 1000 / rate);
+	while ((left = r->n - r->at) > 0) {
+		due = began + (int64_t)(r->at * 1000 / rate);
 		do
 			sig_wait(NULL, 0, due > clock_ms() ?
 			    due - clock_ms() : 0);
 		while (!got_term && clock_ms() < due);
 		if (got_term)
 			return 0;
-		if (replay_chunk(r, ch->list + i, n, e) < 0)
+		if (replay_chunk(r, change_piece(left < rate ? left : rate),
+		    e) < 0)
 			return -1;
-		progress_show(&r->bar, i + n, ch->n);
 	}
 	return 0;
 }
 
-/* Print how far an unfinished replay came. */
-static int
-tell_rest(const struct replay *r, int status)
+/* The reports */
+
+/* How far an unfinished one came. */
+static void
+tell_rest(struct chosen *r)
 {
 	const char	*next = store_fault(r->c->store) == DB_LOST ?
 			    "; the audit log shows whether the next ones were" :
 			    "";
 
-	if (r->last == 0)
+	if (r->at == 0)
 		ctl_error("nothing was replayed%s", next);
 	else
 		ctl_error("%s replayed; to continue, add --after %llu%s",
-		    COUNTED(r->done, "message"), (unsigned long long)r->last,
-		    next);
-	return status;
+		    COUNTED(r->changed, "message"),
+		    (unsigned long long)r->list[r->at - 1], next);
 }
 
-static int
-replay_chunks(struct replay *r)
+static void
+print_replayed(const struct chosen *r)
 {
-	const struct selection	*ch = &r->selection;
-	struct err		 e;
-	int			 rc = 0;
-
-	if (!ctl_confirm(r->c, ch->n, "message", "replayed"))
-		return CTL_FAILED;
-	if (r->c->args.dry_run)
-		r->done = ch->n;
-	else
-		rc = replay_all(r, &e);
-	progress_end(&r->bar);
 	if (r->c->args.json)
 		print_object(r->c, json_pack("{s:I, s:I, s:b}",
-		    "changed", (json_int_t)r->done,
-		    "last", (json_int_t)r->last,
+		    "changed", (json_int_t)r->changed, "last", r->at == 0 ?
+		    0 : (json_int_t)r->list[r->at - 1],
 		    "dry_run", r->c->args.dry_run));
-	else if (rc == 0)
-		print_changed(r->c, r->done, "message", "replayed");
-	if (rc < 0)
-		return tell_rest(r, ctl_fail(r->c, &e));
-	if (ch->n > 0 && !r->c->args.dry_run && r->last != ch->list[ch->n - 1])
-		return tell_rest(r, CTL_FAILED);
-	if (r->done < ch->n)
-		ctl_error("%llu skipped: already waiting, or deleted by "
-		    "another session", (unsigned long long)(ch->n - r->done));
-	return ch->all_there && r->done == ch->n ? CTL_DONE : CTL_FAILED;
+	else
+		print_changed(r->c, r->changed, "message", r->done);
 }
 
 static int
-run_replay(struct replay *r)
+report_replayed(struct chosen *r)
 {
-	struct args		*a = &r->c->args;
-	struct selection	*ch = &r->selection;
-	uint64_t		 after = a->after;
-	struct err		 e;
-	size_t			 skip = 0;
-
-	/* It applies to the sorted sequences, not to the cursor's order. */
-	a->after = 0;
-	if (selection_make(r->c, ch, &e) < 0)
-		return ctl_fail(r->c, &e);
-	while (skip < ch->n && ch->list[skip] <= after)
-		skip++;
-	ch->n -= skip;
-	for (size_t i = 0; i < ch->n; i++)
-		ch->list[i] = ch->list[i + skip];
-	return replay_chunks(r);
+	print_replayed(r);
+	if (r->c->args.dry_run || r->at == r->n)
+		return change_status(r);
+	tell_rest(r);
+	return CTL_FAILED;
 }
 
-int
-messages_replay(struct ctl *c)
+static void
+tell_failed(struct chosen *r)
 {
-	struct replay	r = { .c = c, .bar.what = "replay", .selection = {
-			    .select = select_delivered,
-			    .finish = put_replay_filter,
-			    .by = c->args.key != NULL ? CURSOR_KEY :
-			    CURSOR_DELIVERED, .missing = "no such message, or "
-			    "it was not delivered" } };
-	int		status = selection_check(c, &r.selection);
-
-	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
-		status = ctl_refuse("run outboxctl schema upgrade",
-		    "messages replay needs the column replay_no of %s",
-		    store_table_name(c->store, T_OUTBOX));
-	else if (status == CTL_DONE)
-		status = run_replay(&r);
-	selection_free(&r.selection);
-	return status;
+	if (r->c->args.json)
+		print_replayed(r);
+	tell_rest(r);
 }
+
+const struct change messages_replay = {
+	.thing = "message", .done = "replayed", .check = check_replay,
+	.select = select_delivered, .by = CURSOR_DELIVERED,
+	.by_key = CURSOR_KEY, .find = find_delivered,
+	.missing = "no such message, or it was not delivered",
+	.lock = { "SELECT {global_sequence} FROM {outbox} {primary} "
+	    "WHERE {published_at} IS NOT NULL AND {global_sequence}" },
+	.epochs = put_replay_epochs, .change = replay, .apply = replay_all,
+	.bar = "replay",
+	.skipped = "already waiting, or deleted by another session",
+	.report = report_replayed, .failed = tell_failed,
+};

@@ -14,10 +14,10 @@
 #include "util/clock.h"
 #include "mysql/db.h"
 #include "ctl/partitions/leases.h"
-#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 #include "ctl/partitions/sync.h"
 #include "util/display.h"
+#include "util/duration.h"
 
 #define PAUSE_MS	1000	/* between attempts */
 
@@ -52,15 +52,6 @@ choose_removed_leases(struct finish *f, struct err *e)
 	return leases == NULL ? -1 : 0;
 }
 
-static int
-finish_check_all(struct finish *f, struct err *e)
-{
-	if (finish_check(f->c, &f->ways, e) < 0 ||
-	    choose_removed_leases(f, e) < 0)
-		return -1;
-	return state_former_use(f->c, &f->use, e);
-}
-
 static bool
 is_quiet(const struct finish *f)
 {
@@ -75,19 +66,6 @@ may_finish(const struct finish *f)
 }
 
 /* Output */
-
-static void
-say_plan(const struct finish *f)
-{
-	char	*text = state_counts_text(&f->ways.counts);
-
-	if (!f->c->args.json)
-		display_print(stdout, "declared: %s\nafter --finish: %u, without classes; a "
-		    "producer that still uses another count gets its keys out "
-		    "of order\n", text, f->to.count);
-	fflush(stdout);
-	free(text);
-}
 
 static void
 report_finish(const struct finish *f, bool done)
@@ -116,33 +94,12 @@ report_finish(const struct finish *f, bool done)
 	    f->to.count);
 }
 
-static void
-say_noise(const struct finish *f)
-{
-	const struct former_use	*u = &f->use;
-	json_t			*left;
-
-	if (!u->noted) {
-		ctl_refuse("run outboxctl schema upgrade, or use --force",
-		    "%s has no column former_label_at, so it is not known "
-		    "whether a producer still uses a former count",
-		    store_table_name(f->c->store, T_PARTITIONS));
-		return;
-	}
-	left = span_json(u->wait_ms);
-	ctl_error(u->is_after ? "at %s a message was sent under a label of a "
-	    "former count, so a producer still uses it: try again in %s, or "
-	    "use --force" : "the counts were changed at %s, and a producer may "
-	    "not know it yet: try again in %s, or use --force",
-	    u->is_after ? u->last : u->since, json_string_value(left));
-	json_decref(left);
-}
-
 /* Print that nothing is done, and why. */
 static int
 refuse_finish(const struct finish *f)
 {
-	size_t	n = json_array_size(f->ways.list);
+	const struct former_use	*u = &f->use;
+	size_t			 n = json_array_size(f->ways.list);
 
 	report_finish(f, false);
 	if (f->moved)
@@ -154,41 +111,43 @@ refuse_finish(const struct finish *f)
 		    "under labels of a former count", n, f->ways.more ?
 		    " or more keys" : n == 1 ? " key" : " keys",
 		    n == 1 && !f->ways.more ? "s" : "");
-	if (!is_quiet(f))
-		say_noise(f);
+	if (!is_quiet(f) && !u->noted)
+		ctl_refuse("run outboxctl schema upgrade, or use --force",
+		    "%s has no column former_label_at, so it is not known "
+		    "whether a producer still uses a former count",
+		    store_table_name(f->c->store, T_PARTITIONS));
+	else if (!is_quiet(f))
+		ctl_error(u->is_after ? "at %s a message was sent under a "
+		    "label of a former count, so a producer still uses it: "
+		    "try again in %s, or use --force" : "the counts were "
+		    "changed at %s, and a producer may not know it yet: try "
+		    "again in %s, or use --force", u->is_after ? u->last :
+		    u->since, duration_words(u->wait_ms).text);
 	return ctl_error("nothing was done");
 }
 
-/* Changes */
-
-/* With the leases locked no worker can claim rows or write records. */
-static int
-lock_all_leases(struct ctl *c, struct err *e)
-{
-	struct db_rows	*rows;
-
-	store_sql(c->store, "SELECT lease_epoch FROM {partitions} FOR UPDATE");
-	if ((rows = store_query(c->store, "finish", e)) == NULL)
-		return -1;
-	db_rows_free(rows);
-	return 0;
-}
+/* The change */
 
 /* Check again for anything that came after the first check. */
 static int
 check_again(struct finish *f, struct err *e)
 {
-	struct counts	k;
+	struct store	*s = f->c->store;
+	struct db_rows	*rows;
+	struct counts	 k;
 
-	if (store_lock_counts(f->c->store, &k, e) < 0) {
-		f->busy = store_fault(f->c->store) == DB_BUSY;
+	if (store_lock_counts(s, &k, e) < 0) {
+		f->busy = store_fault(s) == DB_BUSY;
 		return f->busy ? 0 : -1;
 	}
 	f->moved = !counts_are_same(&k, &f->ways.counts);
-	if (lock_all_leases(f->c, e) < 0 ||
-	    state_former_use(f->c, &f->use, e) < 0)
+	/* With the leases locked no worker can claim rows or write records. */
+	store_sql(s, "SELECT lease_epoch FROM {partitions} FOR UPDATE");
+	if ((rows = store_query(s, "finish", e)) == NULL)
 		return -1;
-	return finish_check_blocked(f->c, &f->ways, e);
+	db_rows_free(rows);
+	return state_former_use(f->c, &f->use, e) < 0 ? -1 :
+	    finish_check_blocked(f->c, &f->ways, e);
 }
 
 static int
@@ -208,25 +167,10 @@ finish(struct ctl *c, void *arg, struct err *e)
 
 /* Try for --wait seconds: another session may lock the settings row. */
 static int
-finish_transaction(struct finish *f, struct err *e)
-{
-	int64_t	until = clock_ms() + f->c->args.wait * 1000;
-
-	if (store_hurry(f->c->store, true, e) < 0)
-		return -1;
-	for (;; ctl_sleep(PAUSE_MS)) {
-		f->busy = false;
-		if (ctl_transaction(f->c, finish, f, e) < 0)
-			return -1;
-		if (!f->busy || clock_ms() >= until)
-			return 0;
-	}
-}
-
-static int
 finish_now(struct finish *f)
 {
 	struct ctl	*c = f->c;
+	int64_t		 until = clock_ms() + c->args.wait * 1000;
 	struct err	 e;
 
 	/* Rows may have come while the operator thought about the question. */
@@ -234,8 +178,15 @@ finish_now(struct finish *f)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
 		return refuse_finish(f);
-	if (finish_transaction(f, &e) < 0)
+	if (store_hurry(c->store, true, &e) < 0)
 		return ctl_fail(c, &e);
+	for (;; ctl_sleep(PAUSE_MS)) {
+		f->busy = false;
+		if (ctl_transaction(c, finish, f, &e) < 0)
+			return ctl_fail(c, &e);
+		if (!f->busy || clock_ms() >= until)
+			break;
+	}
 	if (f->busy)
 		return ctl_error(SYNC_BUSY,
 		    store_table_name(c->store, T_SETTINGS));
@@ -245,30 +196,35 @@ finish_now(struct finish *f)
 	return CTL_DONE;
 }
 
-/* The counts are declared in the file, which only the operator changes. */
-static int
-tell_file(const struct finish *f)
-{
-	report_finish(f, false);
-	if (!f->c->args.json)
-		display_print(stdout, "Nothing prevents it: remove outbox.former_counts from "
-		    "the configuration of each host, and reload the daemons.\n");
-	return CTL_DONE;
-}
-
 static int
 check_and_finish(struct finish *f)
 {
 	struct ctl	*c = f->c;
 	struct err	 e;
+	char		*text;
 
-	if (finish_check_all(f, &e) < 0)
+	if (finish_check(c, &f->ways, &e) < 0 ||
+	    choose_removed_leases(f, &e) < 0 ||
+	    state_former_use(c, &f->use, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
 		return refuse_finish(f);
-	if (!store_has(c->store, T_SETTINGS))
-		return tell_file(f);
-	say_plan(f);
+	/* Then the counts are in the file, which only an operator changes. */
+	if (!store_has(c->store, T_SETTINGS)) {
+		report_finish(f, false);
+		if (!c->args.json)
+			display_print(stdout, "Nothing prevents it: remove "
+			    "outbox.former_counts from the configuration of "
+			    "each host, and reload the daemons.\n");
+		return CTL_DONE;
+	}
+	text = state_counts_text(&f->ways.counts);
+	if (!c->args.json)
+		display_print(stdout, "declared: %s\nafter --finish: %u, "
+		    "without classes; a producer that still uses another count "
+		    "gets its keys out of order\n", text, f->to.count);
+	fflush(stdout);
+	free(text);
 	if (!ctl_confirm(c, f->to.count, "partition", "changed"))
 		return CTL_FAILED;
 	if (!c->args.dry_run)

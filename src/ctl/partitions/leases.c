@@ -37,36 +37,26 @@ put_rows_of(struct store *s, const char *label)
 	buf_free(&bytes);
 }
 
+/*
+ * Those with neither rows nor blocked keys.  The leases are locked: no worker
+ * can claim under them or write records.
+ */
 static int
-is_needed(struct ctl *c, const char *label, bool *needed, struct err *e)
+keep_unneeded(struct ctl *c, json_t *labels, struct err *e)
 {
-	struct db_rows	*rows;
-	uint64_t	 blocked;
-
-	store_sql(c->store, "SELECT 1");
-	put_rows_of(c->store, label);
-	store_put(c->store, " LIMIT 1");
-	if ((rows = store_query(c->store, "prune", e)) == NULL)
-		return -1;
-	*needed = db_nrows(rows) > 0;
-	db_rows_free(rows);
-	if (leases_blocked(c, label, &blocked, e) < 0)
-		return -1;
-	*needed = *needed || blocked > 0;
-	return 0;
-}
-
-/* The leases are locked: no worker can claim under them or write records. */
-static int
-keep_needed(struct ctl *c, json_t *labels, struct err *e)
-{
-	bool	needed;
+	uint64_t	blocked;
+	bool		rows;
 
 	for (size_t i = json_array_size(labels); i-- > 0; ) {
-		if (is_needed(c, json_string_value(json_array_get(labels, i)),
-		    &needed, e) < 0)
+		const char *label = json_string_value(json_array_get(labels,
+		    i));
+
+		store_sql(c->store, "SELECT 1:rows LIMIT 1",
+		    SQL_PUT("rows", c->store, put_rows_of(c->store, label)));
+		if (store_query_any(c->store, "prune", &rows, e) < 0 ||
+		    leases_blocked(c, label, &blocked, e) < 0)
 			return -1;
-		if (needed)
+		if (rows || blocked > 0)
 			json_array_remove(labels, i);
 	}
 	return 0;
@@ -79,9 +69,8 @@ lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 
 	store_sql(c->store, "SELECT partition_key FROM {partitions} "
 	    "WHERE COALESCE(lease_owner, '') <> '" STORE_PAUSED "' "
-	    "AND partition_key");
-	filter_put_in_labels(c->store, labels);
-	store_put(c->store, " FOR UPDATE");
+	    "AND partition_key:labels FOR UPDATE", SQL_PUT("labels", c->store,
+	    filter_put_in_labels(c->store, labels)));
 	if ((rows = store_query(c->store, "prune", e)) == NULL)
 		return -1;
 	json_array_clear(labels);
@@ -92,25 +81,18 @@ lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 	return 0;
 }
 
-/* Keep the leases that a declared count makes. */
-static void
-keep_declared(json_t *labels, const struct counts *k)
+int
+leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
+    struct err *e)
 {
 	for (size_t i = json_array_size(labels); i-- > 0; )
 		if (!state_is_obsolete(json_string_value(json_array_get(labels,
 		    i)), k))
 			json_array_remove(labels, i);
-}
-
-int
-leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
-    struct err *e)
-{
-	keep_declared(labels, k);
 	if (json_array_size(labels) == 0)
 		return 0;
 	if (lock_listed_leases(c, labels, e) < 0 ||
-	    keep_needed(c, labels, e) < 0)
+	    keep_unneeded(c, labels, e) < 0)
 		return -1;
 	if (json_array_size(labels) == 0)
 		return 0;

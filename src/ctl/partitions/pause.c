@@ -8,21 +8,19 @@
 
 #include <stdlib.h>
 
-#include "ctl/base/ctl.h"
-#include "mysql/db.h"
+#include "ctl/base/change.h"
 #include "ctl/base/filter.h"
-#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
+#include "mysql/db.h"
 #include "util/xalloc.h"
 
 /* The last year of TIMESTAMP. */
 #define FOR_EVER	"2038-01-01 00:00:00"
 
 struct pause {
-	bool		 resume;
-	uint64_t	 changed;
-	json_t		*labels;	/* of whole classes; NULL: the named
-					   labels, or all */
+	bool	 resume;
+	json_t	*labels;	/* of whole classes; NULL: the named ones, or
+				   all */
 };
 
 static void
@@ -38,13 +36,6 @@ put_named(struct ctl *c)
  * While several partition counts are declared, a worker serves a class as a
  * whole; so a class is also paused as a whole.
  */
-
-static void
-add_paused_label(json_t *list, const struct db_rows *rows)
-{
-	json_array_append_new(list, bytes_json(db_text(rows, 0),
-	    db_length(rows, 0)));
-}
 
 /* List the labels to change.  Each row is a lease, and whether it is named. */
 static void
@@ -63,7 +54,8 @@ list_lease_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
 	while (db_next(rows)) {
 		class = state_class(c, k, db_text(rows, 0));
 		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
-			add_paused_label(list, rows);
+			json_array_append_new(list, bytes_json(db_text(rows,
+			    0), db_length(rows, 0)));
 	}
 	free(named);
 }
@@ -78,10 +70,9 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 	p->labels = NULL;
 	if (k->nformer == 0 || c->args.nrest == 0)
 		return 0;
-	store_sql(c->store, "SELECT partition_key, ");
-	put_named(c);
-	store_put(c->store, " FROM {partitions} "
-	    "ORDER BY CAST(partition_key AS BINARY)");
+	store_sql(c->store, "SELECT partition_key, :named FROM {partitions} "
+	    "ORDER BY CAST(partition_key AS BINARY)",
+	    SQL_PUT("named", c->store, put_named(c)));
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return -1;
 	p->labels = json_array();
@@ -107,149 +98,143 @@ put_to_pause(struct ctl *c, const struct pause *p)
 }
 
 static int
-count_to_pause(struct ctl *c, const struct pause *p, uint64_t *n, struct err *e)
+check_unknown(struct ctl *c, struct err *e)
 {
-	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE ");
-	put_to_pause(c, p);
-	return store_query_number(c->store, "partitions", n, e);
-}
+	uint64_t	n;
 
-static int
-find_unknown(struct ctl *c, const char **unknown, struct err *e)
-{
-	*unknown = NULL;
-	for (int i = 0; i < c->args.nrest && *unknown == NULL; i++) {
-		uint64_t n;
-
+	for (int i = 0; i < c->args.nrest; i++) {
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
 		    "WHERE partition_key");
 		filter_put_in_label(c->store, c->args.rest[i]);
 		if (store_query_number(c->store, "partitions", &n, e) < 0)
 			return -1;
 		if (n == 0)
-			*unknown = c->args.rest[i];
+			return err_set(e, "\"%s\": no such partition; "
+			    "nothing was done", c->args.rest[i]);
 	}
 	return 0;
 }
 
 static int
-pause_leases(struct ctl *c, void *arg, struct err *e)
+find_leases(struct chosen *r, struct err *e)
 {
-	struct pause	*p = arg;
+	struct ctl	*c = r->c;
 	struct counts	 k;
 
-	p->changed = 0;
-	if (store_hold_counts(c->store, &k, e) < 0 ||
-	    find_classes(c, p, &k, e) < 0)
+	if (check_unknown(c, e) < 0 ||
+	    store_read_counts(c->store, &k, e) < 0 ||
+	    find_classes(c, r->own, &k, e) < 0)
 		return -1;
-	store_sql(c->store, p->resume ? "UPDATE {partitions} SET lease_owner "
-	    "= NULL, lease_until = NULL" : "UPDATE {partitions} SET "
-	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'");
-	store_put(c->store, ", " STORE_NEW_EPOCH " WHERE ");
-	put_to_pause(c, p);
-	if (store_exec(c->store, "partitions", &p->changed, e) < 0)
-		return -1;
-	return p->changed == 0 ? 0 : audit_note(c, p->changed, e);
-}
-
-static void
-report_pause(const struct ctl *c, const struct pause *p)
-{
-	const char	*what = p->resume ? "resumed" : "paused";
-	const json_t	*l;
-	struct buf	 text = { 0 };
-	size_t		 i;
-
-	if (p->labels != NULL && c->args.json) {
-		print_object(c, json_pack("{s:I, s:b, s:O}", "changed",
-		    (json_int_t)p->changed, "dry_run", c->args.dry_run,
-		    "partitions", p->labels));
-		return;
-	}
-	buf_printf(&text, "%s %s%s", COUNTED(p->changed, "partition"),
-	    c->args.dry_run ? "would be " : "", what);
-	if (p->labels != NULL)
-		buf_str(&text, "; a class as a whole, these are");
-	json_array_foreach(p->labels, i, l)
-		buf_printf(&text, " \"%s\"", json_string_value(l));
-	print_done(c, p->changed, "%s", text.data);
-	buf_free(&text);
+	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE :leases",
+	    SQL_PUT("leases", c->store, put_to_pause(c, r->own)));
+	return change_count(r, "partitions", e);
 }
 
 /* Without --yes, ask before nothing at all is sent any more. */
 static int
-confirm_pause(struct ctl *c, const struct pause *p, bool *may, struct err *e)
+ask_pause(struct chosen *r, bool *may, struct err *e)
 {
 	uint64_t	left;
 
-	*may = true;
-	if (c->args.yes || c->args.dry_run)
+	if (r->c->args.yes || r->c->args.dry_run)
 		return 0;
-	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE "
+	store_sql(r->c->store, "SELECT COUNT(*) FROM {partitions} WHERE "
 	    "lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED "'");
-	if (store_query_number(c->store, "partitions", &left, e) < 0)
+	if (store_query_number(r->c->store, "partitions", &left, e) < 0)
 		return -1;
-	if (p->resume || p->changed == 0 || p->changed < left)
-		*may = ctl_confirm(c, p->changed, "partition", p->resume ?
-		    "resumed" : "paused");
+	if (r->n == 0 || r->n < left)
+		*may = ctl_confirm(r->c, r->n, "partition", r->done);
 	else
-		*may = ctl_confirm_impact(c, "%s would be paused, and none is "
-		    "left: no host sends anything until partitions resume",
-		    COUNTED(p->changed, "partition"));
+		*may = ctl_confirm_impact(r->c, "%s would be paused, and none "
+		    "is left: no host sends anything until partitions resume",
+		    COUNTED(r->n, "partition"));
 	return 0;
 }
 
 static int
-pause_or_resume(struct ctl *c, struct pause *p)
+pause_leases(struct chosen *r, const uint64_t *list, size_t n,
+    uint64_t *changed, struct err *e)
 {
-	const char	*unknown;
+	struct store	*s = r->c->store;
+	struct pause	*p = r->own;
 	struct counts	 k;
-	struct err	 e;
-	bool		 may;
 
-	if (find_unknown(c, &unknown, &e) < 0)
-		return ctl_fail(c, &e);
-	if (unknown != NULL)
-		return ctl_error("\"%s\": no such partition; nothing was "
-		    "done", unknown);
-	if (store_read_counts(c->store, &k, &e) < 0 ||
-	    find_classes(c, p, &k, &e) < 0 ||
-	    count_to_pause(c, p, &p->changed, &e) < 0 ||
-	    confirm_pause(c, p, &may, &e) < 0)
-		return ctl_fail(c, &e);
-	if (!may)
-		return CTL_FAILED;
-	if (!c->args.dry_run && ctl_transaction(c, pause_leases, p, &e) < 0)
-		return ctl_fail(c, &e);
-	report_pause(c, p);
+	(void)list;
+	(void)n;
+	if (store_hold_counts(s, &k, e) < 0 || find_classes(r->c, p, &k, e) < 0)
+		return -1;
+	store_sql(s, "UPDATE {partitions} SET :state, " STORE_NEW_EPOCH
+	    " WHERE :leases",
+	    SQL_EITHER("state", p->resume,
+	    "lease_owner = NULL, lease_until = NULL",
+	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'"),
+	    SQL_PUT("leases", s, put_to_pause(r->c, p)));
+	return store_exec(s, "partitions", changed, e);
+}
+
+static int
+report_pause(struct chosen *r)
+{
+	const struct pause	*p = r->own;
+	struct ctl		*c = r->c;
+	const json_t		*l;
+	struct buf		 text = { 0 };
+	size_t			 i;
+
+	if (p->labels != NULL && c->args.json) {
+		print_object(c, json_pack("{s:I, s:b, s:O}", "changed",
+		    (json_int_t)r->changed, "dry_run", c->args.dry_run,
+		    "partitions", p->labels));
+		return CTL_DONE;
+	}
+	buf_printf(&text, "%s %s%s", COUNTED(r->changed, "partition"),
+	    c->args.dry_run ? "would be " : "", r->done);
+	if (p->labels != NULL)
+		buf_str(&text, "; a class as a whole, these are");
+	json_array_foreach(p->labels, i, l)
+		buf_printf(&text, " \"%s\"", json_string_value(l));
+	print_done(c, r->changed, "%s", text.data);
+	buf_free(&text);
 	return CTL_DONE;
 }
 
 static int
-run_pause(struct ctl *c, bool resume)
+check_pause(struct chosen *r)
 {
-	struct pause	p = { .resume = resume };
-	int		status;
+	const struct args	*a = &r->c->args;
 
-	if (c->args.all && c->args.nrest > 0)
+	if (a->all && a->nrest > 0)
 		return ctl_misuse_of("choice", "labels", "give labels or all, "
 		    "not both", "give LABEL... or --all, not both");
-	if (!c->conf->worker.leasing)
+	if (!r->c->conf->worker.leasing)
 		return ctl_error("worker.leasing is off: workers read no "
 		    "leases, so partitions cannot be paused");
-	status = pause_or_resume(c, &p);
-	json_decref(p.labels);
-	return status;
+	return CTL_DONE;
 }
 
-int
-partitions_pause(struct ctl *c)
+static int
+check_resume(struct chosen *r)
 {
-	return run_pause(c, false);
+	((struct pause *)r->own)->resume = true;
+	return check_pause(r);
 }
 
-int
-partitions_resume(struct ctl *c)
+static void
+end_pause(struct chosen *r)
 {
-	return run_pause(c, true);
+	json_decref(((struct pause *)r->own)->labels);
 }
+
+const struct change partitions_pause = {
+	.thing = "partition", .done = "paused", .check = check_pause,
+	.find = find_leases, .ask = ask_pause, .change = pause_leases,
+	.apply = change_at_once, .report = report_pause, .end = end_pause,
+	.own_size = sizeof(struct pause),
+};
+
+const struct change partitions_resume = {
+	.thing = "partition", .done = "resumed", .check = check_resume,
+	.find = find_leases, .change = pause_leases, .apply = change_at_once,
+	.report = report_pause, .end = end_pause,
+	.own_size = sizeof(struct pause),
+};

@@ -13,7 +13,6 @@
 
 #include "util/clock.h"
 #include "ctl/partitions/leases.h"
-#include "ctl/base/bulk_update.h"
 #include "ctl/state/state.h"
 
 #define COUNT		1000	/* limit for counting rows */
@@ -114,19 +113,6 @@ sync_repartition(struct sync *y, struct err *e)
 }
 
 static int
-make_present(struct sync *y, struct err *e)
-{
-	unsigned	count = y->wish;
-
-	if (store_settings(y->c->store, &count, e) < 0 ||
-	    (y->change.changed && sync_repartition(y, e) < 0))
-		return -1;
-	if (y->change.busy || y->change.refused)
-		return 0;
-	return store_read_counts(y->c->store, &y->counts, e);
-}
-
-static int
 add_missing_leases(struct ctl *c, void *arg, struct err *e)
 {
 	struct sync	*y = arg;
@@ -154,44 +140,32 @@ choose_removed_labels(struct sync *y)
 
 /* The command */
 
-/* Read the obsolete leases after the change, and remove the unused ones. */
-static int
-remove_some(struct sync *y, struct err *e)
-{
-	json_t	*added = json_deep_copy(y->added);
-
-	if (read_sync_state(y, e) < 0) {
-		json_decref(added);
-		return -1;
-	}
-	json_decref(y->added);
-	y->added = added;
-	choose_removed_labels(y);
-	return leases_remove(y->c, y->removed, e);
-}
-
 static int
 sync_now(struct sync *y, struct err *e)
 {
-	if (make_present(y, e) < 0)
+	struct store	*s = y->c->store;
+	unsigned	 count = y->wish;
+	json_t		*added;
+	int		 rc;
+
+	if (store_settings(s, &count, e) < 0 ||
+	    (y->change.changed && sync_repartition(y, e) < 0))
 		return -1;
 	if (y->change.busy || y->change.refused)
 		return 0;
-	if ((y->change.changed || json_array_size(y->added) > 0) &&
-	    ctl_transaction(y->c, add_missing_leases, y, e) < 0)
+	if (store_read_counts(s, &y->counts, e) < 0 ||
+	    ((y->change.changed || json_array_size(y->added) > 0) &&
+	    ctl_transaction(y->c, add_missing_leases, y, e) < 0))
 		return -1;
-	return remove_some(y, e);
-}
-
-/* Ask first: a change raises the epochs of all leases. */
-static bool
-confirm(const struct sync *y)
-{
-	size_t	n = json_array_size(y->added) + json_array_size(y->removed);
-
-	if (y->change.changed && n < counts_max(&y->counts))
-		n = counts_max(&y->counts);
-	return ctl_confirm(y->c, n, "partition", "changed");
+	/* Read the obsolete leases after the change; remove the unused ones. */
+	added = json_deep_copy(y->added);
+	rc = read_sync_state(y, e);
+	json_decref(y->added);
+	y->added = added;
+	if (rc < 0)
+		return -1;
+	choose_removed_labels(y);
+	return leases_remove(y->c, y->removed, e);
 }
 
 /* Print that nothing was done, and why. */
@@ -208,6 +182,7 @@ static int
 run_sync(struct sync *y)
 {
 	struct err	e;
+	size_t		n;
 
 	if (plan(y, &e) < 0)
 		return ctl_fail(y->c, &e);
@@ -215,7 +190,11 @@ run_sync(struct sync *y)
 		return refuse_sync(y);
 	choose_removed_labels(y);
 	sync_say_plan(y);
-	if (!confirm(y))
+	/* A change raises the epochs of all leases. */
+	n = json_array_size(y->added) + json_array_size(y->removed);
+	if (y->change.changed && n < counts_max(&y->counts))
+		n = counts_max(&y->counts);
+	if (!ctl_confirm(y->c, n, "partition", "changed"))
 		return CTL_FAILED;
 	if (!y->c->args.dry_run) {
 		json_array_clear(y->removed);

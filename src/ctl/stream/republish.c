@@ -7,7 +7,6 @@
  */
 
 #include "ctl/base/ctl.h"
-#include "ctl/base/bulk_update.h"
 #include "ctl/stream/broker.h"
 #include "ctl/stream/losses.h"
 #include "nats/bus.h"
