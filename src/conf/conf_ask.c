@@ -1,5 +1,5 @@
 /* conf_ask.c - questions about the configuration, see conf.h */
-#include "conf/conf.h"
+#include "conf/conf_impl.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,6 +9,42 @@
 
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
+
+bool
+conf_has_items(const struct conf_key *k)
+{
+	return k->type == CONF_LIST || k->type == CONF_MAP ||
+	    k->type == CONF_RECORDS;
+}
+
+bool
+conf_is_empty(const void *base, const struct conf_key *k)
+{
+	const void	*at = conf_field(base, k);
+	const char	*text;
+
+	switch (k->type) {
+	case CONF_STRING:
+		text = *(char *const *)at;
+		return text == NULL || *text == '\0';
+	case CONF_LIST:
+		return ((const struct conf_list *)at)->n == 0;
+	case CONF_MAP:
+		return ((const struct conf_map *)at)->n == 0;
+	case CONF_RECORDS:
+		return ((const struct conf_records *)at)->n == 0;
+	case CONF_ENUM:
+		return k->inherits && *(const int *)at == CONF_INHERIT;
+	default:
+		return k->inherits && *(const int64_t *)at == CONF_INHERIT;
+	}
+}
+
+bool
+conf_is_hidden(const void *record, const struct conf_key *field)
+{
+	return field->hides != NULL && field->hides(record);
+}
 
 const char *
 conf_id_prefix(const struct conf *c, const char *outbox_id)
@@ -98,35 +134,31 @@ conf_route(const struct conf *c, const char *name)
 }
 
 /* "2 routes: hooks, chosen"; what does not fit becomes an ellipsis. */
-static void
-add_routes(char text[CONF_DESTINATION], const struct conf *c)
+const char *
+conf_destination(const struct conf *c, char text[CONF_DESTINATION])
 {
 	static const char	 more[] = ", ...";
 	const struct conf_route	*r = c->publish.routes.items;
-	size_t			 n = c->publish.routes.n, len = strlen(text);
+	size_t			 n = c->publish.routes.n, len;
 	size_t			 room = CONF_DESTINATION - sizeof(more);
 
+	text[0] = '\0';
+	if (c->publish.unmatched == UNMATCHED_DEFAULT)
+		conf_route_destination(c, NULL, text);
+	if (n == 0)
+		return text;
+	len = strlen(text);
 	snprintf(text + len, CONF_DESTINATION - len, "%s%zu route%s",
 	    len > 0 ? ", and " : "", n, n == 1 ? "" : "s");
 	for (size_t i = 0; i < n; i++) {
 		len = strlen(text);
 		if (len + 2 + strlen(r[i].name) > room) {
 			strlcat(text, more, CONF_DESTINATION);
-			return;
+			break;
 		}
 		snprintf(text + len, CONF_DESTINATION - len, "%s%s",
 		    i == 0 ? ": " : ", ", r[i].name);
 	}
-}
-
-const char *
-conf_destination(const struct conf *c, char text[CONF_DESTINATION])
-{
-	text[0] = '\0';
-	if (c->publish.unmatched == UNMATCHED_DEFAULT)
-		conf_route_destination(c, NULL, text);
-	if (c->publish.routes.n > 0)
-		add_routes(text, c);
 	return text;
 }
 
@@ -248,15 +280,6 @@ is_plain_key(const char *name, const char *key)
 	return false;
 }
 
-static bool
-names_key(const char *name)
-{
-	for (const char *p = name; (p = strcasestr(p, "key")) != NULL; p++)
-		if (!is_plain_key(name, p))
-			return true;
-	return false;
-}
-
 bool
 conf_header_is_secret(const struct conf_header *h)
 {
@@ -267,8 +290,10 @@ conf_header_is_secret(const struct conf_header *h)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcasestr(h->name, words[i]) != NULL)
 			return true;
-	return h->file[0] != '\0' || names_key(h->name) ||
-	    strncasecmp(h->value, "Bearer ", 7) == 0 ||
+	for (const char *p = h->name; (p = strcasestr(p, "key")) != NULL; p++)
+		if (!is_plain_key(h->name, p))
+			return true;
+	return h->file[0] != '\0' || strncasecmp(h->value, "Bearer ", 7) == 0 ||
 	    strncasecmp(h->value, "Basic ", 6) == 0;
 }
 

@@ -8,6 +8,8 @@
 #include "conf/conf_impl.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,22 +101,18 @@ static const char *const needs[][2] = {
 static const struct conf_key *
 key(const char *name)
 {
-	size_t			 n;
-	const struct conf_key	*keys = conf_keys(&n);
-	int			 i = conf_key_find(name);
+	const struct conf_key	*k = conf_key(name);
 
 	/* A table above names an unknown key: a bug, which tests find. */
-	if (i < 0)
+	if (k == NULL)
 		abort();
-	return &keys[i];
+	return k;
 }
 
 static const struct conf_source *
 source(const struct conf_draft *d, const char *name)
 {
-	size_t	n;
-
-	return &d->from[key(name) - conf_keys(&n)];
+	return &d->from[key(name) - conf_table];
 }
 
 static bool
@@ -132,13 +130,19 @@ is_key_empty(const struct conf_draft *d, const char *name)
 }
 
 int
-conf_blame(const struct conf_draft *d, const char *name, struct err *e)
+conf_blame(const struct conf_draft *d, const char *name, struct err *e,
+    const char *fmt, ...)
 {
 	const struct conf_source	*from = source(d, name);
+	char				 text[2 * sizeof(e->text)];
+	va_list				 ap;
 
-	if (from->option != NULL)
-		return err_in(e, "%s", from->option);
-	return conf_in(d, from->line, name, e);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(e, "%s", text);
+	return from->option != NULL ? err_in(e, "%s", from->option) :
+	    conf_in(d, from->line, name, e);
 }
 
 static int64_t
@@ -164,34 +168,29 @@ holds(enum how how, int64_t small, int64_t big)
 }
 
 static int
-bad_lengths(const struct conf_draft *d, const struct lengths *l,
-    struct err *e)
-{
-	bool		 big = is_set(d, l->small) && is_set(d, l->big) ?
-			    l->blame_big : is_set(d, l->big);
-	const char	*name = big ? l->big : l->small;
-	const char	*other = big ? l->small : l->big;
-	char		*value = conf_text(d->conf, key(name));
-	char		*limit = conf_text(d->conf, key(other));
-
-	err_set(e, "%s %s %s (%s)", value,
-	    big ? says[l->how].big : says[l->how].small, other, limit);
-	free(value);
-	free(limit);
-	return conf_blame(d, name, e);
-}
-
-static int
 check_lengths(const struct conf_draft *d, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		const struct lengths	*l = &lengths[i];
-		int64_t			 big = milliseconds(d, l->big);
+		int64_t			 most = milliseconds(d, l->big);
+		const char		*name, *other;
+		char			*value, *limit;
+		bool			 big;
 
-		if (l->zero_is_off && big == 0)
+		if ((l->zero_is_off && most == 0) ||
+		    holds(l->how, milliseconds(d, l->small), most))
 			continue;
-		if (!holds(l->how, milliseconds(d, l->small), big))
-			return bad_lengths(d, l, e);
+		big = is_set(d, l->small) && is_set(d, l->big) ?
+		    l->blame_big : is_set(d, l->big);
+		name = big ? l->big : l->small;
+		other = big ? l->small : l->big;
+		value = conf_text(d->conf, key(name));
+		limit = conf_text(d->conf, key(other));
+		conf_blame(d, name, e, "%s %s %s (%s)", value,
+		    big ? says[l->how].big : says[l->how].small, other, limit);
+		free(value);
+		free(limit);
+		return -1;
 	}
 	return 0;
 }
@@ -202,11 +201,10 @@ check_either(const struct conf_draft *d, struct err *e)
 	for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
 		const char	*a = either[i][0], *b = either[i][1];
 
-		if (is_key_empty(d, a) || is_key_empty(d, b))
-			continue;
-		err_set(e, "cannot be set together with %s of line %u: "
-		    "remove one of them", b, source(d, b)->line);
-		return conf_blame(d, a, e);
+		if (!is_key_empty(d, a) && !is_key_empty(d, b))
+			return conf_blame(d, a, e, "cannot be set together "
+			    "with %s of line %u: remove one of them", b,
+			    source(d, b)->line);
 	}
 	return 0;
 }
@@ -217,10 +215,9 @@ check_needs(const struct conf_draft *d, struct err *e)
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
 		const char	*a = needs[i][0], *b = needs[i][1];
 
-		if (is_key_empty(d, a) || !is_key_empty(d, b))
-			continue;
-		err_set(e, "needs %s: set both or none", b);
-		return conf_blame(d, a, e);
+		if (!is_key_empty(d, a) && is_key_empty(d, b))
+			return conf_blame(d, a, e,
+			    "needs %s: set both or none", b);
 	}
 	return 0;
 }
@@ -230,8 +227,8 @@ check_servers(const struct conf_draft *d, struct err *e)
 {
 	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
 		return 0;
-	err_set(e, "is empty, and so is mysql.hosts: set one of them");
-	return conf_blame(d, "mysql.socket", e);
+	return conf_blame(d, "mysql.socket", e, "is empty, and so is "
+	    "mysql.hosts: set one of them");
 }
 
 /* An address of tls:// asks for what the mode forbids. */
@@ -242,16 +239,14 @@ check_nats_tls(const struct conf_draft *d, struct err *e)
 
 	if (d->conf->nats.tls.mode != TLS_DISABLE)
 		return 0;
-	if (d->conf->nats.tls.first) {
-		err_set(e, "disable contradicts nats.tls.first");
-		return conf_blame(d, "nats.tls.mode", e);
-	}
+	if (d->conf->nats.tls.first)
+		return conf_blame(d, "nats.tls.mode", e,
+		    "disable contradicts nats.tls.first");
 	for (size_t i = 0; i < servers->n; i++)
-		if (strncmp(servers->items[i], "tls://", 6) == 0) {
-			err_set(e, "disable contradicts %s of nats.servers",
+		if (strncmp(servers->items[i], "tls://", 6) == 0)
+			return conf_blame(d, "nats.tls.mode", e,
+			    "disable contradicts %s of nats.servers",
 			    servers->items[i]);
-			return conf_blame(d, "nats.tls.mode", e);
-		}
 	return 0;
 }
 
@@ -264,25 +259,22 @@ same_table(const struct conf_draft *d, const char *a, const char *b,
 	const char	*other = is_set(d, b) ? a : b;
 	char		*table = conf_text(d->conf, key(name));
 
-	err_set(e, "%s is also the name of %s: each table needs its own name",
-	    table, other);
+	conf_blame(d, name, e, "%s is also the name of %s: each table needs "
+	    "its own name", table, other);
 	free(table);
-	return conf_blame(d, name, e);
+	return -1;
 }
 
 static int
 check_tables(const struct conf_draft *d, struct err *e)
 {
-	size_t			 n;
-	const struct conf_key	*k = conf_keys(&n), *end = k + n;
-
-	for (; k < end; k++) {
+	for (const struct conf_key *k = conf_table; k->name != NULL; k++) {
 		const char	*name;
 
 		if (strncmp(k->name, "outbox.tables.", 14) != 0)
 			continue;
 		name = *(char *const *)conf_field(d->conf, k);
-		for (const struct conf_key *o = k + 1; o < end &&
+		for (const struct conf_key *o = k + 1; o->name != NULL &&
 		    strncmp(o->name, "outbox.tables.", 14) == 0; o++)
 			if (strcmp(name,
 			    *(char *const *)conf_field(d->conf, o)) == 0)
@@ -300,10 +292,9 @@ check_leasing(const struct conf_draft *d, struct err *e)
 	if (c->worker.leasing || c->outbox.ordering == ORDER_NONE ||
 	    c->master.workers == 1)
 		return 0;
-	err_set(e, "false needs outbox.ordering: none, or master.workers: 1 "
-	    "(it is %" PRId64 "): without leases workers break the order",
-	    c->master.workers);
-	return conf_blame(d, "worker.leasing", e);
+	return conf_blame(d, "worker.leasing", e, "false needs "
+	    "outbox.ordering: none, or master.workers: 1 (it is %" PRId64
+	    "): without leases workers break the order", c->master.workers);
 }
 
 /* Halted keys are recorded in a table, and leases protect the record. */
@@ -315,53 +306,31 @@ check_halt(const struct conf_draft *d, struct err *e)
 	if (c->retry.on_dead != DEAD_HALT)
 		return 0;
 	if (c->outbox.ordering == ORDER_NONE)
-		err_set(e, "halt needs outbox.ordering: key or partition: with "
-		    "none, no message waits for a dead one");
-	else if (!c->worker.leasing)
-		err_set(e, "halt needs worker.leasing: true, because leases "
-		    "protect the record of halted keys");
-	else
-		return 0;
-	return conf_blame(d, "retry.on_dead", e);
+		return conf_blame(d, "retry.on_dead", e, "halt needs "
+		    "outbox.ordering: key or partition: with none, no message "
+		    "waits for a dead one");
+	if (!c->worker.leasing)
+		return conf_blame(d, "retry.on_dead", e, "halt needs "
+		    "worker.leasing: true, because leases protect the record "
+		    "of halted keys");
+	return 0;
 }
 
-/* There is nothing to make: the message is the row. */
+/* With inline the message is its row, and has a topic. */
 static int
-check_reconcile(const struct conf_draft *d, struct err *e)
+check_mode(const struct conf_draft *d, struct err *e)
 {
-	if (d->conf->outbox.mode != MODE_INLINE ||
-	    d->conf->reconcile.at_start != AT_START_ON)
-		return 0;
-	err_set(e, "on needs outbox.mode: pointer; with inline no message "
-	    "can lack its row");
-	return conf_blame(d, "reconcile.at_start", e);
-}
+	const struct conf	*c = d->conf;
+	bool			 inlined = c->outbox.mode == MODE_INLINE;
 
-static int
-check_nats_subject(const struct conf_draft *d, struct err *e)
-{
-	if (d->conf->outbox.mode == MODE_INLINE ||
-	    strstr(d->conf->nats.subject, "{topic}") == NULL)
-		return 0;
-	err_set(e, "{topic} needs outbox.mode: inline; rows of mode pointer "
-	    "have no topic");
-	return conf_blame(d, "nats.subject", e);
-}
-
-/* The address of monitor.listen without its port and brackets. */
-static bool
-is_local_address(const char *listen)
-{
-	char	host[256];
-	size_t	n = (size_t)(strrchr(listen, ':') - listen);
-
-	if (*listen == '[') {
-		listen++;
-		n -= 2;
-	}
-	memcpy(host, listen, n);
-	host[n] = '\0';
-	return conf_is_loopback(host);
+	if (inlined && c->reconcile.at_start == AT_START_ON)
+		return conf_blame(d, "reconcile.at_start", e, "on needs "
+		    "outbox.mode: pointer; with inline no message can lack "
+		    "its row");
+	if (!inlined && strstr(c->nats.subject, "{topic}") != NULL)
+		return conf_blame(d, "nats.subject", e, "{topic} needs "
+		    "outbox.mode: inline; rows of mode pointer have no topic");
+	return 0;
 }
 
 /* Whoever can connect reads the messages. */
@@ -369,18 +338,19 @@ static int
 check_monitor(const struct conf_draft *d, struct err *e)
 {
 	const struct conf	*c = d->conf;
+	char			 host[CONF_HOST];
 
-	if (c->monitor.require_token && c->monitor.token_file[0] == '\0') {
-		err_set(e, "true needs monitor.token_file");
-		return conf_blame(d, "monitor.require_token", e);
-	}
+	if (c->monitor.require_token && c->monitor.token_file[0] == '\0')
+		return conf_blame(d, "monitor.require_token", e,
+		    "true needs monitor.token_file");
+	conf_url_host(c->monitor.listen, host);
 	if (c->monitor.listen[0] == '\0' || c->monitor.require_token ||
-	    c->monitor.allow_remote || is_local_address(c->monitor.listen))
+	    c->monitor.allow_remote || conf_is_loopback(host))
 		return 0;
-	err_set(e, "other hosts could read all messages: set "
-	    "monitor.require_token: true, or monitor.allow_remote: true if "
-	    "something else protects this address");
-	return conf_blame(d, "monitor.listen", e);
+	return conf_blame(d, "monitor.listen", e, "other hosts could read all "
+	    "messages: set monitor.require_token: true, or "
+	    "monitor.allow_remote: true if something else protects this "
+	    "address");
 }
 
 /* One worker serves all labels that a key has under the declared counts. */
@@ -389,14 +359,15 @@ check_partition_counts(const struct conf_draft *d, struct err *e)
 {
 	size_t		n = d->conf->outbox.former_counts.n;
 	struct counts	c;
+	struct err	why;
 
 	conf_counts(d->conf, &c);
 	if (n > COUNTS_MAX)
-		err_set(e, "has %zu counts, but at most %d are possible: "
-		    "remove those that no producer uses", n, COUNTS_MAX);
-	else if (counts_check(&c, e) == 0)
-		return 0;
-	return conf_blame(d, "outbox.former_counts", e);
+		return conf_blame(d, "outbox.former_counts", e, "has %zu "
+		    "counts, but at most %d are possible: remove those that "
+		    "no producer uses", n, COUNTS_MAX);
+	return counts_check(&c, &why) == 0 ? 0 :
+	    conf_blame(d, "outbox.former_counts", e, "%s", why.text);
 }
 
 int
@@ -406,8 +377,7 @@ conf_check(const struct conf_draft *d, struct err *e)
 			    struct err *) = {
 		check_lengths, check_either, check_needs, check_servers,
 		check_nats_tls, check_tables, check_leasing, check_halt,
-		check_reconcile, check_nats_subject, check_monitor,
-		check_partition_counts,
+		check_mode, check_monitor, check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

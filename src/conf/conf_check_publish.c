@@ -9,66 +9,40 @@
 #include <string.h>
 #include <strings.h>
 
-/* The column of a table that has this name of ours. */
-static const char *
-column_of(const struct conf_map *map, const char *ours)
-{
-	for (size_t i = 0; i < map->n; i++)
-		if (strcmp(map->items[i].name, ours) == 0)
-			return map->items[i].value;
-	return ours;
-}
-
-static bool
-in_one_table(const struct conf_column *a, const struct conf_column *b)
-{
-	return (a->tables & b->tables) != 0;
-}
-
+#include "util/buf.h"
+#include "util/type_words.h"
 
 /*
  * Two names may mean one column that is only read.  One that the daemon writes
  * has no other use: that would read what was written.
  */
 static int
-check_pair(const struct conf_draft *d, const struct conf_pair *p,
-    struct err *e)
+check_columns(const struct conf_draft *d, struct err *e)
 {
-	const struct conf_column	*a = conf_columns, *b = conf_columns;
+	const struct conf_pair	*p = d->conf->outbox.columns.items;
 	bool		inlined = d->conf->outbox.mode == MODE_INLINE;
 	unsigned	used = inlined ? CONF_IN_MESSAGES :
 			    CONF_IN_OUTBOX | CONF_IN_EVENTS;
 
-	while (strcmp(a->name, p->name) != 0)
-		a++;
-	if ((a->tables & used) == 0) {
-		err_set(e, "%s is not a column of outbox.mode: %s", p->name,
-		    inlined ? "inline" : "pointer");
-		return conf_in(d, p->line, "outbox.columns", e);
-	}
-	for (; b->name != NULL; b++) {
-		if (a == b || !in_one_table(a, b) ||
-		    (!a->written && !b->written) ||
-		    (b->tables & used) == 0 ||
-		    strcasecmp(p->value, column_of(&d->conf->outbox.columns,
-		    b->name)) != 0)
-			continue;
-		err_set(e, "%s: %s is also the column of %s, and the daemon "
-		    "writes it: each needs its own", p->name, p->value,
-		    b->name);
-		return conf_in(d, p->line, "outbox.columns", e);
-	}
-	return 0;
-}
+	for (size_t i = 0; i < d->conf->outbox.columns.n; i++, p++) {
+		const struct conf_column *a = conf_columns, *b = conf_columns;
 
-static int
-check_columns(const struct conf_draft *d, struct err *e)
-{
-	const struct conf_map	*map = &d->conf->outbox.columns;
-
-	for (size_t i = 0; i < map->n; i++)
-		if (check_pair(d, &map->items[i], e) < 0)
-			return -1;
+		while (a->name != NULL && strcmp(a->name, p->name) != 0)
+			a++;
+		if ((a->tables & used) == 0)
+			return conf_fail(d, p->line, "outbox.columns", e,
+			    "%s is not a column of outbox.mode: %s", p->name,
+			    inlined ? "inline" : "pointer");
+		for (; b->name != NULL; b++)
+			if (a != b && (a->tables & b->tables) != 0 &&
+			    (a->written || b->written) &&
+			    (b->tables & used) != 0 && strcasecmp(p->value,
+			    conf_column(d->conf, b->name)) == 0)
+				return conf_fail(d, p->line, "outbox.columns",
+				    e, "%s: %s is also the column of %s, and "
+				    "the daemon writes it: each needs its own",
+				    p->name, p->value, b->name);
+	}
 	return 0;
 }
 
@@ -138,29 +112,62 @@ check_routes(const struct conf_draft *d, struct err *e)
 		err_in(e, "%s", r->name);
 		return conf_in(d, r->line, "publish.routes", e);
 	}
-	if (c->publish.unmatched == UNMATCHED_DEFAULT ||
-	    c->publish.routes.n > 0)
-		return 0;
-	err_set(e, "needs publish.routes: without routes nothing matches");
-	return conf_blame(d, "publish.unmatched", e);
+	if (c->publish.unmatched != UNMATCHED_DEFAULT &&
+	    c->publish.routes.n == 0)
+		return conf_blame(d, "publish.unmatched", e,
+		    "needs publish.routes: without routes nothing matches");
+	return 0;
 }
 
-/* Keys that need a broker. */
 static int
-check_without_nats(const struct conf_draft *d, struct err *e)
+same_subject(const struct conf_draft *d, const struct conf_pair *p,
+    const struct conf_pair *other, const char *why, struct err *e)
 {
-	const struct conf	*c = d->conf;
+	return conf_fail(d, p->line, "publish.type_aliases", e,
+	    "%s: %s is also %s %s of line %u: each type needs its own",
+	    conf_show(p->name).text, conf_show(p->value).text, why,
+	    conf_show(other->name).text, other->line);
+}
 
-	if (conf_uses_driver(c, DRIVER_NATS))
-		return 0;
-	if (c->wake.subject[0] != '\0') {
-		err_set(e, "needs publish.driver: nats");
-		return conf_blame(d, "wake.subject", e);
+/*
+ * No other alias may be that of this type, or what it was before it had one:
+ * consumers could not tell the types apart, and nothing later would say so.
+ */
+static int
+check_alias(const struct conf_draft *d, const struct conf_pair *type,
+    struct err *e)
+{
+	const struct conf_map	*map = &d->conf->publish.type_aliases;
+	const struct conf_pair	*p = map->items, *end = p + map->n;
+	int			 rule = d->conf->publish.type_case;
+	struct buf		 own = { 0 };
+	int			 rc = 0;
+
+	buf_str(&own, "");
+	if (rule == CASE_NONE)
+		buf_str(&own, type->name);
+	else
+		type_words_put(&own, type->name, strlen(type->name),
+		    rule == CASE_KEBAB ? '-' : '_');
+	for (; p < end && rc == 0; p++) {
+		if (p > type && strcmp(p->value, type->value) == 0)
+			rc = same_subject(d, p, type, "the alias of", e);
+		else if (p != type && strcmp(p->value, own.data) == 0)
+			rc = same_subject(d, p, type, "what publish.type_case "
+			    "makes of", e);
 	}
-	if (c->nats.advisory[0] != '\0') {
-		err_set(e, "needs publish.driver: nats");
-		return conf_blame(d, "nats.advisory", e);
-	}
+	buf_free(&own);
+	return rc;
+}
+
+static int
+check_types(const struct conf_draft *d, struct err *e)
+{
+	const struct conf_map	*map = &d->conf->publish.type_aliases;
+
+	for (size_t i = 0; i < map->n; i++)
+		if (check_alias(d, &map->items[i], e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -169,12 +176,10 @@ check_headers(const struct conf_draft *d, struct err *e)
 {
 	const struct conf_header	*h = d->conf->http.headers.items;
 
-	for (size_t i = 0; i < d->conf->http.headers.n; i++, h++) {
-		if ((h->value[0] == '\0') != (h->file[0] == '\0'))
-			continue;
-		err_set(e, "%s: needs a value or a file, one of them", h->name);
-		return conf_in(d, h->line, "http.headers", e);
-	}
+	for (size_t i = 0; i < d->conf->http.headers.n; i++, h++)
+		if ((h->value[0] == '\0') == (h->file[0] == '\0'))
+			return conf_fail(d, h->line, "http.headers", e, "%s: "
+			    "needs a value or a file, one of them", h->name);
 	return 0;
 }
 
@@ -184,26 +189,29 @@ check_drivers(const struct conf_draft *d, struct err *e)
 	const struct conf	*c = d->conf;
 
 	if (c->publish.driver == DRIVER_HTTP && c->http.endpoint[0] == '\0' &&
-	    c->publish.unmatched == UNMATCHED_DEFAULT) {
-		err_set(e, "http needs http.endpoint");
-		return conf_blame(d, "publish.driver", e);
-	}
+	    c->publish.unmatched == UNMATCHED_DEFAULT)
+		return conf_blame(d, "publish.driver", e,
+		    "http needs http.endpoint");
 	if (c->outbox.mode != MODE_INLINE &&
-	    strstr(c->http.path, "{topic}") != NULL) {
-		err_set(e, "{topic} needs outbox.mode: inline; rows of mode "
-		    "pointer have no topic");
-		return conf_blame(d, "http.path", e);
-	}
-	if (!c->http.allow_private && c->http.proxy[0] != '\0') {
-		err_set(e, "false contradicts http.proxy: it is the proxy that "
-		    "connects to the endpoint");
-		return conf_blame(d, "http.allow_private", e);
-	}
-	if (c->nats.core && c->nats.stream[0] != '\0') {
-		err_set(e, "true cannot be checked against a stream: set "
-		    "nats.stream: \"\"");
-		return conf_blame(d, "nats.core", e);
-	}
+	    strstr(c->http.path, "{topic}") != NULL)
+		return conf_blame(d, "http.path", e, "{topic} needs "
+		    "outbox.mode: inline; rows of mode pointer have no topic");
+	if (!c->http.allow_private && c->http.proxy[0] != '\0')
+		return conf_blame(d, "http.allow_private", e, "false "
+		    "contradicts http.proxy: it is the proxy that connects to "
+		    "the endpoint");
+	if (c->nats.core && c->nats.stream[0] != '\0')
+		return conf_blame(d, "nats.core", e, "true cannot be checked "
+		    "against a stream: set nats.stream: \"\"");
+	/* Keys that need a broker. */
+	if (conf_uses_driver(c, DRIVER_NATS))
+		return 0;
+	if (c->wake.subject[0] != '\0')
+		return conf_blame(d, "wake.subject", e,
+		    "needs publish.driver: nats");
+	if (c->nats.advisory[0] != '\0')
+		return conf_blame(d, "nats.advisory", e,
+		    "needs publish.driver: nats");
 	return 0;
 }
 
@@ -211,7 +219,6 @@ int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
 	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
-	    conf_check_types(d, e) < 0 || check_headers(d, e) < 0 ||
-	    check_drivers(d, e) < 0 ? -1 :
-	    check_without_nats(d, e);
+	    check_types(d, e) < 0 || check_headers(d, e) < 0 ||
+	    check_drivers(d, e) < 0 ? -1 : 0;
 }

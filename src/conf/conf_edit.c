@@ -13,15 +13,47 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <yaml.h>
-
 #include "util/buf.h"
 #include "util/xalloc.h"
 
-/* Where a value stands in the text, in bytes. */
-struct place {
-	size_t	start, end;
-};
+static int	replace(struct buf *, const char *path,
+		    const struct conf_change *, struct err *);
+static int	write_new(const char *new, const char *old, const struct buf *);
+
+int
+conf_edit(const char *path, const struct conf_change *changes, size_t n,
+    struct err *e)
+{
+	struct buf	 text = { 0 };
+	struct conf	*conf;
+	char		*real = realpath(path, NULL);	/* not a link to it */
+	char		*new;
+	int		 rc;
+
+	if (real == NULL)
+		return err_set(e, "%s: %s", path, strerror(errno));
+	new = xasprintf("%s.new", real);
+	text.data = conf_read_text(real, &text.len, e);
+	rc = text.data == NULL ? -1 : 0;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = replace(&text, path, &changes[i], e);
+	if (rc == 0 && write_new(new, real, &text) < 0)
+		rc = err_set(e, "%s: %s", new, strerror(errno));
+	/* Is it a configuration?  Then it takes the place of the old one. */
+	if (rc == 0) {
+		conf = conf_load(new, NULL, e);
+		rc = conf == NULL ? -1 : 0;
+		conf_free(conf);
+	}
+	if (rc == 0 && rename(new, real) < 0)
+		rc = err_set(e, "%s: %s", real, strerror(errno));
+	if (rc < 0)
+		unlink(new);
+	buf_free(&text);
+	free(new);
+	free(real);
+	return rc;
+}
 
 /* Marks of libyaml count characters. */
 static size_t
@@ -35,45 +67,6 @@ byte_offset(const char *text, size_t characters)
 			p++;
 	}
 	return (size_t)(p - text);
-}
-
-/* The value of a key of this mapping; NULL: it has no such key. */
-static yaml_node_t *
-value_of(yaml_document_t *d, const yaml_node_t *map, const char *key,
-    size_t len)
-{
-	yaml_node_pair_t	*pair;
-
-	if (map == NULL || map->type != YAML_MAPPING_NODE)
-		return NULL;
-	for (pair = map->data.mapping.pairs.start;
-	    pair < map->data.mapping.pairs.top; pair++) {
-		const yaml_node_t *k = yaml_document_get_node(d, pair->key);
-
-		if (k->type == YAML_SCALAR_NODE &&
-		    k->data.scalar.length == len &&
-		    memcmp(k->data.scalar.value, key, len) == 0)
-			return yaml_document_get_node(d, pair->value);
-	}
-	return NULL;
-}
-
-static bool
-find_place(yaml_document_t *d, const char *text, const char *name,
-    struct place *place)
-{
-	yaml_node_t	*node = yaml_document_get_root_node(d);
-	size_t		 n;
-
-	for (; node != NULL && *name != '\0'; name += n, name += *name == '.') {
-		n = strcspn(name, ".");
-		node = value_of(d, node, name, n);
-	}
-	if (node == NULL || node->type != YAML_SCALAR_NODE)
-		return false;
-	place->start = byte_offset(text, node->start_mark.index);
-	place->end = byte_offset(text, node->end_mark.index);
-	return true;
 }
 
 static size_t
@@ -146,114 +139,48 @@ static int
 replace(struct buf *text, const char *path, const struct conf_change *change,
     struct err *e)
 {
-	yaml_parser_t	parser;
-	yaml_document_t	document;
-	struct place	place;
-	struct buf	new = { 0 };
-	size_t		was;
-	bool		found = false;
+	struct conf_document	 doc;
+	const struct conf_node	*was;
+	struct buf		 new = { 0 };
+	size_t			 start;
 
-	yaml_parser_initialize(&parser);
-	yaml_parser_set_input_string(&parser, (const yaml_char_t *)text->data,
-	    text->len);
-	if (yaml_parser_load(&parser, &document)) {
-		found = find_place(&document, text->data, change->name,
-		    &place);
-		yaml_document_delete(&document);
-	}
-	yaml_parser_delete(&parser);
-	if (!found)
+	conf_document_read(&doc, text->data, text->len);
+	was = conf_document_find(&doc, change->name);
+	if (doc.broken || was == NULL || was->text == NULL) {
+		conf_document_free(&doc);
 		return err_set(e, "%s: %s: the file does not have this key: "
 		    "add it there", path, change->name);
-	buf_add(&new, text->data, place.start);
-	if (place.start == place.end)	/* "key:" without a value */
+	}
+	start = byte_offset(text->data, was->start);
+	buf_add(&new, text->data, start);
+	if (was->start == was->end)	/* "key:" without a value */
 		buf_str(&new, " ");
 	put_value(&new, change->value);
-	was = count_characters(text->data + place.start,
-	    place.end - place.start);
-	put_rest(&new, text->data + place.end, (ssize_t)was -
-	    (ssize_t)count_characters(new.data + place.start,
-	    new.len - place.start));
+	put_rest(&new, text->data + byte_offset(text->data, was->end),
+	    (ssize_t)(was->end - was->start) -
+	    (ssize_t)count_characters(new.data + start, new.len - start));
+	conf_document_free(&doc);
 	buf_free(text);
 	*text = new;
 	return 0;
 }
 
-static int
-read_all(const char *path, struct buf *text, struct stat *st, struct err *e)
-{
-	FILE	*f = fopen(path, "re");
-	char	 part[4096];
-	size_t	 n;
-	int	 rc = 0;
-
-	if (f == NULL || fstat(fileno(f), st) < 0)
-		rc = -1;
-	while (rc == 0 && (n = fread(part, 1, sizeof(part), f)) > 0)
-		buf_add(text, part, n);
-	if (rc < 0 || ferror(f))
-		rc = err_set(e, "%s: %s", path, strerror(errno));
-	if (f != NULL)
-		fclose(f);
-	buf_str(text, "");
-	return rc;
-}
-
 /* A new file with the owner and the mode of the old one. */
 static int
-write_new(const char *path, const struct buf *text, const struct stat *st)
+write_new(const char *new, const char *old, const struct buf *text)
 {
-	int	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	FILE	*f = fd < 0 ? NULL : fdopen(fd, "w");
-	bool	ok;
+	struct stat	 st;
+	FILE		*f;
+	bool		 ok;
+	int		 fd;
 
-	if (f == NULL)
+	if (stat(old, &st) < 0 || (unlink(new) < 0 && errno != ENOENT))
+		return -1;
+	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || (f = fdopen(fd, "w")) == NULL)
 		return -1;
 	ok = fwrite(text->data, 1, text->len, f) == text->len &&
-	    fflush(f) == 0 && fchown(fd, st->st_uid, st->st_gid) == 0 &&
-	    fchmod(fd, st->st_mode & 07777) == 0 && fsync(fd) == 0;
+	    fflush(f) == 0 && fchown(fd, st.st_uid, st.st_gid) == 0 &&
+	    fchmod(fd, st.st_mode & 07777) == 0 && fsync(fd) == 0;
 	return fclose(f) == 0 && ok ? 0 : -1;
-}
-
-/* Is the new text a configuration?  Then it takes the place of the old. */
-static int
-put_in_place(const char *new, const char *path, struct err *e)
-{
-	struct conf	*conf = conf_load(new, NULL, e);
-
-	if (conf == NULL)
-		return -1;
-	conf_free(conf);
-	return rename(new, path) == 0 ? 0 :
-	    err_set(e, "%s: %s", path, strerror(errno));
-}
-
-int
-conf_edit(const char *path, const struct conf_change *changes, size_t n,
-    struct err *e)
-{
-	struct buf	 text = { 0 };
-	struct stat	 st = { 0 };
-	char		*real = realpath(path, NULL);	/* not a link to it */
-	char		*new;
-	int		 rc;
-
-	if (real == NULL)
-		return err_set(e, "%s: %s", path, strerror(errno));
-	new = xasprintf("%s.new", real);
-	rc = read_all(real, &text, &st, e);
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = replace(&text, path, &changes[i], e);
-	if (rc == 0 && unlink(new) < 0 && errno != ENOENT)
-		rc = err_set(e, "%s: %s", new, strerror(errno));
-	if (rc == 0 && write_new(new, &text, &st) < 0)
-		rc = err_set(e, "%s: %s", new, strerror(errno));
-	if (rc == 0)
-		rc = put_in_place(new, real, e);
-	if (rc < 0)
-		unlink(new);
-	buf_free(&text);
-	free(new);
-	free(real);
-	return rc;
 }

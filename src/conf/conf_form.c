@@ -12,11 +12,14 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <bsd/stdlib.h>
+#include <bsd/string.h>
 
 #define DIGITS	"0123456789"
-#define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LOWER	"abcdefghijklmnopqrstuvwxyz"
+#define LETTERS	LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #define TEXT_MAX	1023		/* bytes, for any text */
 #define DATABASE_MAX	64		/* characters, of MySQL */
@@ -26,6 +29,14 @@
 #define PREFIX_MAX	64		/* leaves half of an id for the rest */
 #define INBOX_MAX	64
 #define NKEY_LENGTH	56
+#define HOST_MAX	255
+#define URL_PATH_MAX	255
+#define HEADER_MAX	255		/* of a name */
+#define KEY_ID_MAX	32
+#define ROUTE_MAX	32
+#define SOURCE_MAX	255
+#define PATH_MAX_BYTES	255		/* of names in the metadata */
+#define COLUMNS_MAX	64		/* in conf_columns, at most */
 
 /*
  * Decode one UTF-8 character.  Returns the text after it, or NULL if it is not
@@ -73,6 +84,23 @@ conf_form_text(const char *text, struct err *e)
 	return 0;
 }
 
+/* A name of these characters alone, which are called by what. */
+static int
+form_word(const char *text, size_t max, const char *allowed, const char *what,
+    struct err *e)
+{
+	if (strlen(text) > max)
+		return err_set(e, "is longer than %zu characters", max);
+	if (text[strspn(text, allowed)] != '\0')
+		return err_set(e, "%s may only have %s", conf_show(text).text,
+		    what);
+	return 0;
+}
+
+/*
+ * Files and variables
+ */
+
 /* The daemon leaves the directory in which it was started. */
 int
 conf_form_path(const char *text, struct err *e)
@@ -95,6 +123,17 @@ conf_form_socket(const char *text, struct err *e)
 }
 
 int
+conf_form_log(const char *text, struct err *e)
+{
+	if (strcmp(text, "stderr") == 0 || strcmp(text, "syslog") == 0)
+		return 0;
+	if (*text != '/')
+		return err_set(e, "%s is not stderr, syslog or an absolute "
+		    "path", conf_show(text).text);
+	return 0;
+}
+
+int
 conf_form_env(const char *text, struct err *e)
 {
 	if (strchr(DIGITS, *text) != NULL ||
@@ -104,6 +143,10 @@ conf_form_env(const char *text, struct err *e)
 	return 0;
 }
 
+/*
+ * Addresses
+ */
+
 static bool
 is_port(const char *text)
 {
@@ -111,32 +154,21 @@ is_port(const char *text)
 	    strtonum(text, 1, 65535, NULL) != 0;
 }
 
-/* The n characters between brackets. */
-static bool
-is_ipv6(const char *text, size_t n)
-{
-	char		address[INET6_ADDRSTRLEN];
-	struct in6_addr	in6;
-
-	if (n >= sizeof(address))
-		return false;
-	memcpy(address, text, n);
-	address[n] = '\0';
-	return inet_pton(AF_INET6, address, &in6) == 1;
-}
-
 /* The length of the host at the start of a text; 0: there is none. */
 static size_t
 host_length(const char *text)
 {
-	const char	*close;
+	char		address[INET6_ADDRSTRLEN];
+	struct in6_addr	in6;
+	size_t		n;
 
 	if (*text != '[')
 		return strspn(text, LETTERS DIGITS "._-");
-	if ((close = strchr(text, ']')) == NULL ||
-	    !is_ipv6(text + 1, (size_t)(close - text) - 1))
+	n = strcspn(text, "]");
+	if (text[n] == '\0' || n > sizeof(address))
 		return 0;
-	return (size_t)(close - text) + 1;
+	strlcpy(address, text + 1, n);
+	return inet_pton(AF_INET6, address, &in6) == 1 ? n + 1 : 0;
 }
 
 /* The text is not shown: it may be user:password. */
@@ -145,7 +177,7 @@ conf_form_address(const char *text, struct err *e)
 {
 	size_t	n = host_length(text);
 
-	if (n == 0 || (text[n] != '\0' && text[n] != ':') || n > 255)
+	if (n == 0 || (text[n] != '\0' && text[n] != ':') || n > HOST_MAX)
 		return err_set(e, "is not HOST, HOST:PORT or [IPV6]:PORT");
 	if (text[n] == ':' && !is_port(text + n + 1))
 		return err_set(e, "has no port from 1 to 65535 after the "
@@ -157,16 +189,14 @@ conf_form_address(const char *text, struct err *e)
 int
 conf_form_listen(const char *text, struct err *e)
 {
-	char	host[256];
+	char	host[HOST_MAX + 1];
 	size_t	n = host_length(text);
-	bool	bracketed = *text == '[';
 
-	if (n == 0 || n >= sizeof(host) || text[n] != ':' ||
+	if (n == 0 || n > HOST_MAX || text[n] != ':' ||
 	    !is_port(text + n + 1))
 		return err_set(e, "is not ADDRESS:PORT or [IPV6]:PORT");
-	memcpy(host, text, n);
-	host[n] = '\0';
-	if (!bracketed && strcmp(host, "localhost") != 0 &&
+	strlcpy(host, text, n + 1);
+	if (*host != '[' && strcmp(host, "localhost") != 0 &&
 	    inet_pton(AF_INET, host, &(struct in_addr){ 0 }) != 1)
 		return err_set(e, "has a name in it: use an address, such as "
 		    "127.0.0.1:9180 or 0.0.0.0:9180");
@@ -217,6 +247,10 @@ conf_form_server(const char *text, struct err *e)
 	return conf_form_address(address + 3, e);
 }
 
+/*
+ * Tables and columns
+ */
+
 int
 conf_form_database(const char *text, struct err *e)
 {
@@ -231,31 +265,82 @@ conf_form_database(const char *text, struct err *e)
 int
 conf_form_table(const char *text, struct err *e)
 {
-	if (strlen(text) > TABLE_MAX)
-		return err_set(e, "is longer than %d characters", TABLE_MAX);
-	if (text[strspn(text, LETTERS DIGITS "_$-")] != '\0')
-		return err_set(e, "%s may only have letters, digits, _, $ "
-		    "and -", conf_show(text).text);
-	return 0;
+	return form_word(text, TABLE_MAX, LETTERS DIGITS "_$-",
+	    "letters, digits, _, $ and -", e);
 }
 
-int
-conf_form_stream(const char *text, struct err *e)
-{
-	if (strlen(text) > STREAM_MAX)
-		return err_set(e, "is longer than %d bytes", STREAM_MAX);
-	if (strpbrk(text, " .*>/\\") != NULL)
-		return err_set(e, "%s has a blank, dot, *, > or slash in it",
-		    conf_show(text).text);
-	return 0;
-}
+/* The state of a row is written; all else is read. */
+const struct conf_column	conf_columns[] = {
+	{ "global_sequence", CONF_IN_OUTBOX, false },
+	{ "attempts", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "available_at", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "published_at", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "partition_key", CONF_IN_OUTBOX | CONF_IN_MESSAGES, false },
+	{ "claim_token", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "last_error", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "created_at", CONF_IN_OUTBOX | CONF_IN_MESSAGES, false },
+	{ "ack_sequence", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "message_hash", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "replay_no", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "in_doubt_since", CONF_IN_OUTBOX | CONF_IN_MESSAGES, true },
+	{ "sequence", CONF_IN_EVENTS, false },
+	{ "stream_id", CONF_IN_EVENTS, false },
+	{ "stream_sequence", CONF_IN_EVENTS, false },
+	{ "correlation_id", CONF_IN_EVENTS, false },
+	{ "event_type", CONF_IN_EVENTS, false },
+	{ "event_version", CONF_IN_EVENTS, false },
+	{ "metadata", CONF_IN_EVENTS, false },
+	{ "event_data", CONF_IN_EVENTS, false },
+	{ "occurred_at", CONF_IN_EVENTS, false },
+	{ "id", CONF_IN_MESSAGES, false },
+	{ "message_id", CONF_IN_MESSAGES, false },
+	{ "topic", CONF_IN_MESSAGES, false },
+	{ "order_key", CONF_IN_MESSAGES, false },
+	{ "headers", CONF_IN_MESSAGES, false },
+	{ "payload", CONF_IN_MESSAGES, false },
+	{ "content_type", CONF_IN_MESSAGES, false },
+	{ "scheduled_at", CONF_IN_MESSAGES, false },
+	{ NULL, 0, false }
+};
+
+_Static_assert(sizeof(conf_columns) / sizeof(conf_columns[0]) <=
+    COLUMNS_MAX, "raise COLUMNS_MAX");
 
 int
-conf_form_type(const char *text, struct err *e)
+conf_form_column(const char *text, struct err *e)
 {
-	return strchr(text, ' ') == NULL ? 0 : err_set(e, "%s has a blank in "
-	    "it: is a comma missing? * matches a blank, too",
-	    conf_show(text).text);
+	const char		*words[COLUMNS_MAX] = { NULL };
+	struct conf_phrase	 best;
+
+	for (size_t i = 0; conf_columns[i].name != NULL; i++) {
+		words[i] = conf_columns[i].name;
+		if (strcmp(words[i], text) == 0)
+			return 0;
+	}
+	best = conf_word_near(words, text);
+	if (best.text[0] == '\0')
+		return err_set(e, "is not a column of the outbox");
+	return err_set(e, "is not a column of the outbox; did you mean %s?",
+	    best.text);
+}
+
+/* A column, or names of the metadata with dots: "$.tenant.id". */
+int
+conf_form_partition_by(const char *text, struct err *e)
+{
+	size_t	n;
+
+	if (*text != '$' || text[1] != '.')
+		return conf_form_table(text, e);
+	if (strlen(text) > PATH_MAX_BYTES)
+		return err_set(e, "is longer than %d bytes", PATH_MAX_BYTES);
+	for (text++; *text == '.'; text += 1 + n) {
+		n = strspn(text + 1, LETTERS DIGITS "_-");
+		if (n == 0)
+			break;
+	}
+	return *text == '\0' ? 0 : err_set(e, "is not a column or a path such "
+	    "as $.tenant: letters, digits, _ and - between dots");
 }
 
 int
@@ -267,8 +352,43 @@ conf_form_count(const char *text, struct err *e)
 	    conf_show(text).text, CONF_MAX_PARTITIONS);
 }
 
-const char *
-conf_form_placeholder(const char *text, struct err *e)
+/*
+ * Types, routes and templates
+ */
+
+int
+conf_form_type(const char *text, struct err *e)
+{
+	return strchr(text, ' ') == NULL ? 0 : err_set(e, "%s has a blank in "
+	    "it: is a comma missing? * matches a blank, too",
+	    conf_show(text).text);
+}
+
+int
+conf_form_route(const char *text, struct err *e)
+{
+	return form_word(text, ROUTE_MAX, LOWER DIGITS "_-",
+	    "small letters, digits, _ and -", e);
+}
+
+/* A header's name, and a pattern of its value: "tenant=acme*". */
+int
+conf_form_match(const char *text, struct err *e)
+{
+	size_t	n = strcspn(text, "=");
+
+	if (n == 0 || text[n] == '\0' || text[n + 1] == '\0')
+		return err_set(e, "%s is not NAME=PATTERN",
+		    conf_show(text).text);
+	if (strcspn(text, " :") < n)
+		return err_set(e, "%s has a blank or a colon in the name of "
+		    "the header", conf_show(text).text);
+	return 0;
+}
+
+/* text begins with "{": the end of the placeholder; NULL: see err. */
+static const char *
+form_placeholder(const char *text, struct err *e)
 {
 	static const char *const	known[] =
 	    { "{event_type}", "{stream_id}", "{partition}", "{topic}" };
@@ -284,18 +404,6 @@ conf_form_placeholder(const char *text, struct err *e)
 	err_set(e, "%.*s is not {event_type}, {stream_id}, {partition} or "
 	    "{topic}", n < 40 ? (int)n : 40, text);
 	return NULL;
-}
-
-static int
-form_literal(char c, struct err *e)
-{
-	if (c == ' ')
-		return err_set(e, "has a blank in it");
-	if (c == '*' || c == '>')
-		return err_set(e, "has the wildcard %c in it", c);
-	if (c == '}')
-		return err_set(e, "has a } without its {");
-	return 0;
 }
 
 int
@@ -318,23 +426,99 @@ conf_form_subject(const char *text, struct err *e)
 		}
 		empty = false;
 		if (*s == '{') {
-			if ((s = conf_form_placeholder(s, e)) == NULL)
+			if ((s = form_placeholder(s, e)) == NULL)
 				return -1;
-		} else if (form_literal(*s, e) < 0)
-			return -1;
+		} else if (*s == ' ')
+			return err_set(e, "has a blank in it");
+		else if (*s == '*' || *s == '>')
+			return err_set(e, "has the wildcard %c in it", *s);
+		else if (*s == '}')
+			return err_set(e, "has a } without its {");
 	}
+}
+
+/* One that is for all messages, and not the server's. */
+static int
+form_own_subject(const char *text, bool inbox, struct err *e)
+{
+	if (text[strcspn(text, "{}")] != '\0')
+		return err_set(e, "%s has a brace in it: only nats.subject "
+		    "may have placeholders", conf_show(text).text);
+	if (*text == '$' || (!inbox && strncmp(text, "_INBOX.", 7) == 0))
+		return err_set(e, "%s is reserved for the server: choose "
+		    "another subject", conf_show(text).text);
+	return conf_form_subject(text, e);
 }
 
 int
 conf_form_plain_subject(const char *text, struct err *e)
 {
+	return form_own_subject(text, false, e);
+}
+
+int
+conf_form_inbox(const char *text, struct err *e)
+{
+	if (strlen(text) > INBOX_MAX)
+		return err_set(e, "is longer than %d bytes", INBOX_MAX);
+	return form_own_subject(text, true, e);
+}
+
+/* What takes the place of a type in a subject. */
+int
+conf_form_alias(const char *text, struct err *e)
+{
 	if (text[strcspn(text, "{}")] != '\0')
-		return err_set(e, "%s has a brace in it: only nats.subject "
-		    "may have placeholders", conf_show(text).text);
-	if (*text == '$' || strncmp(text, "_INBOX.", 7) == 0)
-		return err_set(e, "%s is reserved for the server: choose "
-		    "another subject", conf_show(text).text);
+		return err_set(e, "%s has a brace in it",
+		    conf_show(text).text);
 	return conf_form_subject(text, e);
+}
+
+/* A pattern here would never match. */
+int
+conf_form_aliased(const char *text, struct err *e)
+{
+	return strchr(text, '*') == NULL ? 0 : err_set(e, "* is no wildcard "
+	    "here: an alias is for one type");
+}
+
+int
+conf_form_source(const char *text, struct err *e)
+{
+	if (strlen(text) > SOURCE_MAX)
+		return err_set(e, "is longer than %d bytes", SOURCE_MAX);
+	for (const char *s = text; *s != '\0'; s++)
+		if (*s <= ' ' || *s > '~' || strchr("\"<>\\^`{|}", *s) != NULL)
+			return err_set(e, "%s is not a URI",
+			    conf_show(text).text);
+	return 0;
+}
+
+/*
+ * NATS
+ */
+
+int
+conf_form_stream(const char *text, struct err *e)
+{
+	if (strlen(text) > STREAM_MAX)
+		return err_set(e, "is longer than %d bytes", STREAM_MAX);
+	if (strpbrk(text, " .*>/\\") != NULL)
+		return err_set(e, "%s has a blank, dot, *, > or slash in it",
+		    conf_show(text).text);
+	return 0;
+}
+
+int
+conf_form_prefix(const char *text, struct err *e)
+{
+	if (strlen(text) > PREFIX_MAX)
+		return err_set(e, "is longer than %d characters", PREFIX_MAX);
+	for (const char *s = text; *s != '\0'; s++)
+		if (*s <= ' ' || *s > '~')
+			return err_set(e, "%s may only have printable ASCII "
+			    "without blanks", conf_show(text).text);
+	return 0;
 }
 
 /* A seed in the wrong place is not shown. */
@@ -352,39 +536,197 @@ conf_form_nkey(const char *text, struct err *e)
 	return 0;
 }
 
-int
-conf_form_inbox(const char *text, struct err *e)
+/*
+ * HTTP: a URL that may have a password in it is not shown
+ */
+
+/* The rest of a text after "scheme://"; NULL: it has another start. */
+static const char *
+after_scheme(const char *text, const char *scheme)
 {
-	if (strlen(text) > INBOX_MAX)
-		return err_set(e, "is longer than %d bytes", INBOX_MAX);
-	if (text[strcspn(text, "{}")] != '\0')
-		return err_set(e, "%s has a brace in it: only nats.subject "
-		    "may have placeholders", conf_show(text).text);
-	if (*text == '$')
-		return err_set(e, "%s is reserved for the server: choose "
-		    "another subject", conf_show(text).text);
-	return conf_form_subject(text, e);
+	size_t	n = strlen(scheme);
+
+	return strncmp(text, scheme, n) == 0 &&
+	    strncmp(text + n, "://", 3) == 0 ? text + n + 3 : NULL;
+}
+
+static int
+form_url_characters(const char *text, struct err *e)
+{
+	for (; *text != '\0'; text++) {
+		if (*text <= ' ' || *text > '~')
+			return err_set(e, "has a blank or a character that is "
+			    "not ASCII in it: write it as %%20 or the like");
+		if (strchr("?#\\\"<>", *text) != NULL)
+			return err_set(e, "has a %c in it", *text);
+	}
+	return 0;
+}
+
+/* HOST[:PORT], and a path if that is allowed. */
+static int
+form_authority(const char *text, bool path, const char *key, struct err *e)
+{
+	char	host[300];
+	size_t	n = strcspn(text, "/");
+
+	if (strchr(text, '@') != NULL)
+		return err_set(e, "has a user or a password in it%s", key);
+	if (form_url_characters(text, e) < 0)
+		return -1;
+	if (n >= sizeof(host))
+		return err_set(e, "has a host longer than 255 bytes");
+	if (!path && text[n] != '\0')
+		return err_set(e, "has a path: write host and port only");
+	strlcpy(host, text, n + 1);
+	return conf_form_address(host, e);
 }
 
 int
-conf_form_prefix(const char *text, struct err *e)
+conf_form_endpoint(const char *text, struct err *e)
 {
-	if (strlen(text) > PREFIX_MAX)
-		return err_set(e, "is longer than %d characters", PREFIX_MAX);
-	for (const char *s = text; *s != '\0'; s++)
-		if (*s <= ' ' || *s > '~')
-			return err_set(e, "%s may only have printable ASCII "
-			    "without blanks", conf_show(text).text);
+	const char	*rest = after_scheme(text, "https");
+
+	if (rest == NULL && (rest = after_scheme(text, "http")) == NULL)
+		return err_set(e, "must begin with http:// or https://");
+	if (strpbrk(rest, "{}") != NULL)
+		return err_set(e, "has a brace in it: only http.path may have "
+		    "placeholders");
+	return form_authority(rest, true, ": use http.token_file", e);
+}
+
+int
+conf_form_proxy(const char *text, struct err *e)
+{
+	const char	*rest = after_scheme(text, "http");
+
+	if (rest == NULL && (rest = after_scheme(text, "socks5")) == NULL)
+		return err_set(e, "must begin with http:// or socks5://");
+	return form_authority(rest, false, ", which is not supported", e);
+}
+
+/* As conf_url_host() has it: an address of IPv6 has no brackets. */
+int
+conf_form_url_host(const char *text, struct err *e)
+{
+	struct in6_addr	in6;
+
+	return inet_pton(AF_INET6, text, &in6) == 1 ? 0 :
+	    conf_form_host_name(text, e);
+}
+
+int
+conf_form_url_path(const char *text, struct err *e)
+{
+	if (strlen(text) > URL_PATH_MAX)
+		return err_set(e, "is longer than %d bytes", URL_PATH_MAX);
+	if (*text == '/')
+		return err_set(e, "%s must not begin with a slash: it is "
+		    "added to the endpoint with one", conf_show(text).text);
+	if (form_url_characters(text, e) < 0)
+		return -1;
+	for (const char *s = text; *s != '\0'; s++) {
+		if (*s == '}')
+			return err_set(e, "has a } without its {");
+		if (*s == '{' && (s = form_placeholder(s, e)) == NULL)
+			return -1;
+	}
 	return 0;
 }
 
 int
-conf_form_log(const char *text, struct err *e)
+conf_form_key_id(const char *text, struct err *e)
 {
-	if (strcmp(text, "stderr") == 0 || strcmp(text, "syslog") == 0)
-		return 0;
-	if (*text != '/')
-		return err_set(e, "%s is not stderr, syslog or an absolute "
-		    "path", conf_show(text).text);
+	return form_word(text, KEY_ID_MAX, LETTERS DIGITS "_-",
+	    "letters, digits, _ and -", e);
+}
+
+/* Headers that the daemon or its library sets, or that would hold a secret. */
+int
+conf_form_header(const char *text, struct err *e)
+{
+	static const char *const	taken[] = { "Content-Type",
+		"Content-Length", "Host", "Idempotency-Key", "X-Signature",
+		"X-Timestamp", "Transfer-Encoding", "Connection" };
+
+	if (text[strspn(text, LETTERS DIGITS "!#$%&'*+-.^_`|~")] != '\0')
+		return err_set(e, "is not the name of an HTTP header");
+	if (strlen(text) > HEADER_MAX)
+		return err_set(e, "is longer than %d bytes", HEADER_MAX);
+	if (strcasecmp(text, "Authorization") == 0)
+		return err_set(e, "is a secret: use http.token_file or "
+		    "http.token_env");
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strcasecmp(text, taken[i]) == 0)
+			return err_set(e, "is set by the daemon");
+	return strncasecmp(text, "X-Outbox-", 9) == 0 ?
+	    err_set(e, "is set by the daemon, as all X-Outbox-*") : 0;
+}
+
+/* A row must not say how its request is read, or speak for the daemon. */
+int
+conf_form_metadata_header(const char *text, struct err *e)
+{
+	static const char *const	wire[] = { "Accept-Encoding", "Cookie",
+		"Expect", "Keep-Alive", "Proxy", "TE", "Trailer", "Upgrade" };
+	static const char *const	families[] = { "Nats-", "Outbox-",
+		"Proxy-" };
+	char				name[HEADER_MAX + 1];
+
+	if (conf_form_header(text, e) < 0)
+		return -1;
+	/* CGI and its kin make an underscore and a hyphen the same. */
+	strlcpy(name, text, sizeof(name));
+	for (char *p = name; *p != '\0'; p++)
+		if (*p == '_')
+			*p = '-';
+	if (conf_form_header(name, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(wire) / sizeof(wire[0]); i++)
+		if (strcasecmp(name, wire[i]) == 0)
+			return err_set(e, "is not for rows to set");
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (strncasecmp(name, families[i], strlen(families[i])) == 0)
+			return err_set(e, "is not for rows to set, as all %s*",
+			    families[i]);
+	return 0;
+}
+
+int
+conf_form_header_value(const char *text, struct err *e)
+{
+	if (strcmp(text, CONF_HIDDEN) == 0)
+		return err_set(e, "is what a dump shows in place of a secret: "
+		    "name a file that has it");
+	return conf_form_line(text, e);
+}
+
+int
+conf_form_line(const char *text, struct err *e)
+{
+	for (; *text != '\0'; text++)
+		if (((unsigned char)*text < ' ' && *text != '\t') ||
+		    *text == 0x7f)
+			return err_set(e, "has a control character in it");
+	return 0;
+}
+
+/* As the column content_type, which is sent as it is; not called for "". */
+int
+conf_form_content_type(const char *text, struct err *e)
+{
+	size_t	n = strlen(text);
+
+	if (n > HEADER_MAX)
+		return err_set(e, "is longer than %d bytes", HEADER_MAX);
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p < ' ' || *p > '~')
+			return err_set(e, "has a character in it that is not "
+			    "legal in a header");
+	if (text[0] == ' ' || text[n - 1] == ' ' ||
+	    text[0] == '/' || strcspn(text, "/;") + 1 >= n ||
+	    text[strcspn(text, "/;")] != '/')
+		return err_set(e, "%s is no content type, such as text/plain",
+		    conf_show(text).text);
 	return 0;
 }

@@ -2,18 +2,15 @@
  * conf_impl.h - shared by the files of conf
  *
  * conf.c	load and free: the whole
+ * conf_yaml.c	a file as a tree of its values
+ * conf_file.c	those values, to their keys
  * conf_keys.c	the table of keys
  * conf_names.c	keys by name
  * conf_value.c	text to value, by type
  * conf_text.c	values to text: errors and the dump
- * conf_data.c	values in memory
- * conf_nested.c	maps and records
  * conf_form.c	the forms that strings must have
- * conf_form_http.c, conf_form_route.c	more of them
- * conf_yaml.c	YAML to keys and text
  * conf_check.c	relations between keys
  * conf_check_publish.c	those of the destinations and columns
- * conf_check_types.c	those of the aliases of types
  * conf_secrets.c	files and variables with secrets
  * conf_warn.c	what works but is not safe
  * conf_ask.c	questions about several keys
@@ -55,15 +52,18 @@ struct conf_phrase {
 	char	text[120];
 };
 
-/* conf_names.c */
-/* The key's index, or -1. */
-int		 conf_key_find(const char *name);
-/* A key of former versions: it is read, told by conf_warn(), and does nothing. */
+/* conf_keys.c: all keys; one without a name ends the table. */
+extern const struct conf_key	conf_table[];
+/* A key of former versions is read, told by conf_warn(), and does nothing. */
 struct conf_retired {
 	const char	*name;		/* NULL ends the table */
 	const char	*text;		/* what became of it */
 };
 extern const struct conf_retired conf_retired[];
+
+/* conf_names.c */
+/* NULL: there is no such key. */
+const struct conf_key *conf_key(const char *name);
 /* "mysql" and "mysql.tls" are sections; "" is the whole file. */
 bool		 conf_key_is_section(const char *name);
 /*
@@ -71,21 +71,45 @@ bool		 conf_key_is_section(const char *name);
  * an empty text if none is similar.
  */
 struct conf_phrase conf_key_near(const char *section, const char *leaf);
-/* The word that is most similar to the text, or an empty text. */
-struct conf_phrase conf_word_near(const char *const *words, const char *text);
+/* The variable of the environment of a key, and its value or NULL. */
+const char	*conf_key_variable_name(const struct conf_key *);
+const char	*conf_key_variable(const struct conf_key *);
 
 /*
- * conf.c: the file, up to its greatest size, which the caller frees; NULL: see
- * err.
+ * conf.c: a file, with a NUL at its end, up to a greatest size; free it.  NULL:
+ * see err.
  */
 char		*conf_read_text(const char *path, size_t *size, struct err *);
 
-/* conf_names.c: the variable of the environment of a key, and its value or NULL. */
-const char	*conf_key_variable_name(size_t i);
-const char	*conf_key_variable(size_t i);
+/* conf_yaml.c: a value of a file.  In a mapping names and values take turns. */
+struct conf_node {
+	enum {
+		NODE_END,		/* no value: the end, or an error */
+		NODE_TEXT, NODE_LIST, NODE_MAPPING
+	}			 type;
+	unsigned		 line;
+	const char		*error;		/* why it is refused, or NULL */
+	char			*text;		/* of NODE_TEXT, else NULL */
+	bool			 quoted;
+	size_t			 start, end;	/* characters of the file */
+	struct conf_node	*items;
+	size_t			 n;
+};
 
-/* conf.c: the line of the file that sets the key; 0: none does. */
-unsigned	 conf_key_line(const struct conf *, const char *name);
+struct conf_document {
+	struct conf_node	 root;		/* NODE_END: an empty file */
+	struct conf_node	 rest;		/* what must not follow it */
+	struct err		 syntax;	/* of the node with an error */
+	bool			 broken;	/* root ends in an error */
+};
+
+/* Free it, broken or not. */
+void		 conf_document_read(struct conf_document *, const char *text,
+		    size_t size);
+void		 conf_document_free(struct conf_document *);
+/* The value of "section.leaf"; NULL: there is none. */
+const struct conf_node *conf_document_find(const struct conf_document *,
+		    const char *name);
 
 /* conf_value.c */
 /*
@@ -100,32 +124,24 @@ int		 conf_set(void *base, const struct conf_key *,
 int		 conf_check_string(const struct conf_key *, const char *text,
 		    struct err *);
 
-/* conf_data.c; base is a configuration, or a record and the key its field. */
-const void	*conf_field(const void *base, const struct conf_key *);
-void		*conf_record(const struct conf_records *,
-		    const struct conf_key *, size_t i);
-/* True for lists, maps and records: without items they are empty. */
-bool		 conf_has_items(const struct conf_key *);
-/* Free a string or the items; leaves NULL or no items. */
-void		 conf_clear(void *base, const struct conf_key *);
+/*
+ * Where the value is.  base is a configuration, or a record and the key its
+ * field.
+ */
+static inline const void *
+conf_field(const void *base, const struct conf_key *k)
+{
+	return (const char *)base + k->at;
+}
 
-/* conf_nested.c */
-int		 conf_map_add(struct conf *, const struct conf_key *,
-		    const char *name, const char *value, unsigned line,
-		    struct err *);
-/* A record without values, at the end; NULL: there are too many, see err. */
-void		*conf_record_add(struct conf *, const struct conf_key *,
-		    unsigned line, struct err *);
-/* A record of .pairs, from a pair of a mapping. */
-int		 conf_record_add_pair(struct conf *, const struct conf_key *,
-		    const char *name, const char *value, unsigned line,
-		    struct err *);
-/* All of the last record's fields are read: is it whole, and its name new? */
-int		 conf_record_check(const struct conf *, const struct conf_key *,
-		    struct err *);
-/* NULL: see err. */
-const struct conf_key *conf_record_field(const struct conf_key *,
-		    const char *name, struct err *);
+static inline void *
+conf_record(const struct conf_records *r, const struct conf_key *k, size_t i)
+{
+	return (char *)r->items + i * k->record_size;
+}
+
+/* conf_ask.c: true for lists, maps and records, which can be empty. */
+bool		 conf_has_items(const struct conf_key *);
 
 /* conf_text.c */
 /*
@@ -134,17 +150,23 @@ const struct conf_key *conf_record_field(const struct conf_key *,
  */
 int		 conf_in(const struct conf_draft *, unsigned line,
 		    const char *name, struct err *);
+/* The same with an error of its own. */
+int		 conf_fail(const struct conf_draft *, unsigned line,
+		    const char *name, struct err *, const char *, ...)
+		    __attribute__((format(printf, 5, 6)));
 extern const struct conf_unit	conf_units[];
 /* The value as text that conf_set and YAML parsers read; caller frees. */
 char		*conf_text(const void *base, const struct conf_key *);
 /* "from 1 to 256", in the units of the type. */
 struct conf_phrase conf_range(const struct conf_key *);
-/* The words of an enum: "a, b, c". */
-struct conf_phrase conf_choices(const struct conf_key *);
 /* "a whole number from 1 to 256" */
 struct conf_phrase conf_wanted(const struct conf_key *);
 /* The text for an error: printable, and cut if it is long. */
 struct conf_phrase conf_show(const char *);
+/* The word that is most similar to the text, or an empty text. */
+struct conf_phrase conf_word_near(const char *const *words, const char *text);
+/* From a text to len bytes of a name that may be meant; SIZE_MAX: it is not. */
+size_t		 conf_how_far(const char *, const char *name, size_t len);
 
 /* conf_form.c: 0, or -1 with an error.  Never called with "". */
 int		 conf_form_text(const char *, struct err *);
@@ -168,10 +190,6 @@ int		 conf_form_listen(const char *, struct err *);
 int		 conf_form_host_name(const char *, struct err *);
 /* HOST, HOST:PORT or [IPV6]:PORT */
 int		 conf_form_address(const char *, struct err *);
-/* text begins with "{": the end of the placeholder; NULL: see err. */
-const char	*conf_form_placeholder(const char *, struct err *);
-
-/* conf_form_http.c */
 int		 conf_form_endpoint(const char *, struct err *);
 int		 conf_form_url_host(const char *, struct err *);
 int		 conf_form_url_path(const char *, struct err *);
@@ -182,8 +200,6 @@ int		 conf_form_header_value(const char *, struct err *);
 int		 conf_form_content_type(const char *, struct err *);
 int		 conf_form_line(const char *, struct err *);
 int		 conf_form_proxy(const char *, struct err *);
-
-/* conf_form_route.c */
 int		 conf_form_route(const char *, struct err *);
 int		 conf_form_match(const char *, struct err *);
 int		 conf_form_alias(const char *, struct err *);
@@ -202,23 +218,18 @@ struct conf_column {
 #define CONF_IN_MESSAGES	4u
 extern const struct conf_column	conf_columns[];
 
-/* conf_yaml.c: set each key that the text of a file names, note its line. */
+/* conf_file.c: set each key that the text of a file names, note its line. */
 int		 conf_read(struct conf_draft *, const char *text, size_t size,
 		    struct err *);
 
 /* conf_check.c: -1 with an error if the values contradict each other. */
 int		 conf_check(const struct conf_draft *, struct err *);
-/* Put before the error where the key was set: option, or file and line. */
+/* Set the error; before it stands where the key was set. */
 int		 conf_blame(const struct conf_draft *, const char *name,
-		    struct err *);
+		    struct err *, const char *, ...)
+		    __attribute__((format(printf, 4, 5)));
 
 /* conf_check_publish.c: the same of outbox.columns and the destinations. */
 int		 conf_check_publish(const struct conf_draft *, struct err *);
-
-/*
- * conf_check_types.c: -1 with an error if two event types with an alias get
- * the same subject, or would without their own alias.
- */
-int		 conf_check_types(const struct conf_draft *, struct err *);
 
 #endif

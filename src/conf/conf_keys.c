@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define AT(field)	offsetof(struct conf, field)
-#define NKEYS		(sizeof(keys) / sizeof(keys[0]))
+#define NKEYS		(sizeof(conf_table) / sizeof(conf_table[0]) - 1)
 #define SECOND		INT64_C(1000)
 #define MINUTE		(60 * SECOND)
 #define HOUR		(60 * MINUTE)
@@ -122,7 +122,7 @@ static const struct conf_key header_fields[] = {
 	  .help = "or the file whose first line is the value, a secret" },
 };
 
-static const struct conf_key keys[] = {
+const struct conf_key	conf_table[] = {
 	{ .name = "master.workers", .type = CONF_INT,
 	  .at = AT(master.workers), .dflt = "1",
 	  .min = 1, .max = CONF_MAX_WORKERS,
@@ -558,6 +558,14 @@ static const struct conf_key keys[] = {
 	{ .name = "log.format", .type = CONF_ENUM,
 	  .at = AT(log.format), .dflt = "text", .words = format_words,
 	  .help = "form of a line" },
+
+	{ .name = NULL },
+};
+
+const struct conf_retired	conf_retired[] = {
+	{ "worker.gather", "does nothing any more, as each worker always has "
+	    "its share of the partitions" },
+	{ NULL, NULL }
 };
 
 _Static_assert(NKEYS <= CONF_KEYS_MAX, "raise CONF_KEYS_MAX");
@@ -568,5 +576,5 @@ const struct conf_key *
 conf_keys(size_t *n)
 {
 	*n = NKEYS;
-	return keys;
+	return conf_table;
 }

@@ -18,7 +18,8 @@
 static int
 blame(const struct conf *c, const char *key, struct err *e)
 {
-	unsigned	line = conf_key_line(c, key);
+	unsigned	line = c->lines == NULL ? 0 :
+			    c->lines[conf_key(key) - conf_table];
 
 	if (line != 0)
 		return err_in(e, "%s: line %u: %s", c->path, line, key);
@@ -71,23 +72,6 @@ conf_check_mysql_secret(const struct conf *c, struct err *e)
 	    "mysql.password_env", c->mysql.password_env, e);
 }
 
-/* The keys that sign requests; the line is that of the item. */
-static int
-check_signing_keys(const struct conf *c, struct err *e)
-{
-	const struct conf_signing_key	*key = c->http.signing_keys.items;
-
-	for (size_t i = 0; i < c->http.signing_keys.n; i++, key++) {
-		char	*secret = secret_read(key->file, "", e);
-
-		if (secret == NULL)
-			return err_in(e, "%s: line %u: http.signing_keys: %s",
-			    c->path, key->line, key->id);
-		secret_free(secret);
-	}
-	return 0;
-}
-
 /* A line break in it would begin another header. */
 static char *
 read_line(const char *file, const char *env, struct err *e)
@@ -118,39 +102,34 @@ conf_http_header(const struct conf_header *h, struct err *e)
 	return value;
 }
 
-static int
-check_http_token(const struct conf *c, struct err *e)
-{
-	char	*token = conf_http_token(c, e);
-
-	secret_free(token);
-	return token != NULL ? 0 : blame(c, c->http.token_file[0] != '\0' ?
-	    "http.token_file" : "http.token_env", e);
-}
-
-static int
-check_headers(const struct conf *c, struct err *e)
-{
-	const struct conf_header	*h = c->http.headers.items;
-
-	for (size_t i = 0; i < c->http.headers.n; i++, h++) {
-		char	*value = conf_http_header(h, e);
-
-		secret_free(value);
-		if (value == NULL)
-			return err_in(e, "%s: line %u", c->path, h->line);
-	}
-	return 0;
-}
-
+/* The line of a key that signs, or of a header, is that of the item. */
 int
 conf_check_http_secrets(const struct conf *c, struct err *e)
 {
+	const struct conf_signing_key	*key = c->http.signing_keys.items;
+	const struct conf_header	*h = c->http.headers.items;
+	char				*secret;
+
 	if (!conf_uses_driver(c, DRIVER_HTTP))
 		return 0;
-	return check_file(c, "http.tls.key", c->http.tls.key, e) < 0 ||
-	    check_signing_keys(c, e) < 0 || check_headers(c, e) < 0 ? -1 :
-	    check_http_token(c, e);
+	if (check_file(c, "http.tls.key", c->http.tls.key, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->http.signing_keys.n; i++, key++) {
+		if ((secret = secret_read(key->file, "", e)) == NULL)
+			return err_in(e, "%s: line %u: http.signing_keys: %s",
+			    c->path, key->line, key->id);
+		secret_free(secret);
+	}
+	for (size_t i = 0; i < c->http.headers.n; i++, h++) {
+		if ((secret = conf_http_header(h, e)) == NULL)
+			return err_in(e, "%s: line %u", c->path, h->line);
+		secret_free(secret);
+	}
+	if ((secret = conf_http_token(c, e)) == NULL)
+		return blame(c, c->http.token_file[0] != '\0' ?
+		    "http.token_file" : "http.token_env", e);
+	secret_free(secret);
+	return 0;
 }
 
 char *

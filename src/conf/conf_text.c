@@ -1,5 +1,5 @@
 /*
- * conf_text.c - values as text: for errors and for the dump
+ * conf_text.c - texts for errors, and values as text for the dump
  *
  * The text must read back as the same value, here and in any YAML parser.  It
  * must not depend on the locale: hence no "%g".
@@ -7,8 +7,10 @@
 #include "conf/conf_impl.h"
 #include "util/xalloc.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -30,6 +32,20 @@ conf_in(const struct conf_draft *d, unsigned line, const char *name,
 	if (line != 0)
 		err_in(e, "line %u", line);
 	return err_in(e, "%s", d->path);
+}
+
+int
+conf_fail(const struct conf_draft *d, unsigned line, const char *name,
+    struct err *e, const char *fmt, ...)
+{
+	char	text[2 * sizeof(e->text)];
+	va_list	ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(e, "%s", text);
+	return conf_in(d, line, name, e);
 }
 
 static struct conf_phrase __attribute__((format(printf, 1, 2)))
@@ -109,8 +125,9 @@ conf_range(const struct conf_key *k)
 	return phrase("from %s to %s", min, max);
 }
 
-struct conf_phrase
-conf_choices(const struct conf_key *k)
+/* The words of an enum: "a, b, c". */
+static struct conf_phrase
+choices(const struct conf_key *k)
 {
 	struct conf_phrase	list = { "" };
 	size_t			n = 0;
@@ -146,9 +163,67 @@ conf_wanted(const struct conf_key *k)
 	case CONF_ENUM:
 		break;
 	}
-	if (strchr(conf_choices(k).text, ',') == NULL)
-		return conf_choices(k);
-	return phrase("one of %s", conf_choices(k).text);
+	if (strchr(choices(k).text, ',') == NULL)
+		return choices(k);
+	return phrase("one of %s", choices(k).text);
+}
+
+static size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The edit distance of a, which fits a name, and the blen bytes of b. */
+static size_t
+distance(const char *a, const char *b, size_t blen)
+{
+	size_t	row[CONF_NAME_SIZE], alen = strlen(a);
+
+	for (size_t i = 0; i <= alen; i++)
+		row[i] = i;
+	for (size_t j = 0; j < blen; j++) {
+		size_t	diagonal = row[0];
+
+		row[0] = j + 1;
+		for (size_t i = 0; i < alen; i++) {
+			size_t	above = row[i + 1];
+			bool	same = tolower((unsigned char)a[i]) ==
+				    tolower((unsigned char)b[j]);
+
+			row[i + 1] = least(diagonal + !same,
+			    1 + least(above, row[i]));
+			diagonal = above;
+		}
+	}
+	return row[alen];
+}
+
+/* Similar: up to three letters differ, or one begins with the other. */
+size_t
+conf_how_far(const char *leaf, const char *name, size_t len)
+{
+	size_t	n = strlen(leaf), d = distance(leaf, name, len);
+
+	if (d <= least((n + 1) / 3, 3))
+		return d;
+	return strncmp(leaf, name, least(n, len)) == 0 ? 4 : SIZE_MAX;
+}
+
+struct conf_phrase
+conf_word_near(const char *const *words, const char *text)
+{
+	struct conf_phrase	 best = { "" };
+	size_t			 far = SIZE_MAX, d;
+
+	if (*text == '\0' || strlen(text) >= CONF_NAME_SIZE)
+		return best;
+	for (; *words != NULL; words++)
+		if ((d = conf_how_far(text, *words, strlen(*words))) < far) {
+			far = d;
+			snprintf(best.text, sizeof(best.text), "%s", *words);
+		}
+	return best;
 }
 
 /*
@@ -188,32 +263,6 @@ write_string(FILE *f, const char *text)
 }
 
 static void
-write_list(FILE *f, const struct conf_list *list)
-{
-	fputc('[', f);
-	for (size_t i = 0; i < list->n; i++) {
-		if (i > 0)
-			fputs(", ", f);
-		write_string(f, list->items[i]);
-	}
-	fputc(']', f);
-}
-
-static void
-write_map(FILE *f, const struct conf_map *map)
-{
-	fputc('{', f);
-	for (size_t i = 0; i < map->n; i++) {
-		if (i > 0)
-			fputs(", ", f);
-		write_string(f, map->items[i].name);
-		fputs(": ", f);
-		write_string(f, map->items[i].value);
-	}
-	fputc('}', f);
-}
-
-static void
 write_records(FILE *f, const struct conf_records *records,
     const struct conf_key *k)
 {
@@ -241,40 +290,54 @@ write_records(FILE *f, const struct conf_records *records,
 static void
 write_value(FILE *f, const void *base, const struct conf_key *k)
 {
-	const void	*at = conf_field(base, k);
-	char		 buf[48];
+	const void		*at = conf_field(base, k);
+	const struct conf_list	*list = at;
+	const struct conf_map	*map = at;
+	char			 buf[48];
 
 	switch (k->type) {
 	case CONF_INT:
 		fprintf(f, "%" PRId64, *(const int64_t *)at);
-		return;
+		break;
 	case CONF_DURATION:
 		format_duration(buf, sizeof(buf), *(const int64_t *)at);
 		fputs(buf, f);
-		return;
+		break;
 	case CONF_FRACTION:
 		format_fraction(buf, sizeof(buf),
 		    (int64_t)(*(const double *)at * CONF_MICRO + 0.5));
 		fputs(buf, f);
-		return;
+		break;
 	case CONF_BOOL:
 		fputs(*(const bool *)at ? "true" : "false", f);
-		return;
+		break;
 	case CONF_STRING:
 		write_string(f, *(char *const *)at);
-		return;
+		break;
 	case CONF_LIST:
-		write_list(f, at);
-		return;
+		fputc('[', f);
+		for (size_t i = 0; i < list->n; i++) {
+			fputs(i > 0 ? ", " : "", f);
+			write_string(f, list->items[i]);
+		}
+		fputc(']', f);
+		break;
 	case CONF_MAP:
-		write_map(f, at);
-		return;
+		fputc('{', f);
+		for (size_t i = 0; i < map->n; i++) {
+			fputs(i > 0 ? ", " : "", f);
+			write_string(f, map->items[i].name);
+			fputs(": ", f);
+			write_string(f, map->items[i].value);
+		}
+		fputc('}', f);
+		break;
 	case CONF_RECORDS:
 		write_records(f, at, k);
-		return;
+		break;
 	case CONF_ENUM:
 		fputs(k->words[*(const int *)at], f);
-		return;
+		break;
 	}
 }
 
@@ -288,47 +351,4 @@ conf_text(const void *base, const struct conf_key *k)
 	write_value(f, base, k);
 	fclose(f);
 	return text;
-}
-
-/*
- * Write the headings of the sections of name that last, the key before it, is
- * not in.  Returns the depth of name.
- */
-static int
-write_sections(FILE *f, const char *last, const char *name)
-{
-	const char	*dot;
-	int		 depth = 0;
-
-	for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
-		size_t	n = (size_t)(dot + 1 - name);
-
-		if (last != NULL && strncmp(last, name, n) == 0)
-			last += n;
-		else {
-			last = NULL;
-			fprintf(f, "%*s%.*s:\n", 2 * depth, "",
-			    (int)n - 1, name);
-		}
-		depth++;
-	}
-	return depth;
-}
-
-void
-conf_dump(const struct conf *c, FILE *f)
-{
-	size_t			 n;
-	const struct conf_key	*keys = conf_keys(&n);
-	const char		*last = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		int	depth = write_sections(f, last, keys[i].name);
-
-		fprintf(f, "%*s%s: ", 2 * depth, "",
-		    strrchr(keys[i].name, '.') + 1);
-		write_value(f, c, &keys[i]);
-		fputc('\n', f);
-		last = keys[i].name;
-	}
 }

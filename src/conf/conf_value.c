@@ -243,27 +243,6 @@ add_item(void *at, const struct conf_key *k, const char *text, struct err *e)
 	return 0;
 }
 
-/* A variable of the environment sets it. */
-static int
-set_nested(void *at, const struct conf_key *k, const char *text,
-    struct err *e)
-{
-	(void)at;
-	(void)text;
-	return err_set(e, "%s is %s, which only the file can set", k->name,
-	    conf_wanted(k).text);
-}
-
-/* A field of a record that takes the value of a key for all. */
-static void
-set_inherited(void *at, const struct conf_key *k)
-{
-	if (k->type == CONF_ENUM)
-		*(int *)at = CONF_INHERIT;
-	else
-		*(int64_t *)at = CONF_INHERIT;
-}
-
 int
 conf_set(void *base, const struct conf_key *k, const char *text, bool quoted,
     struct err *e)
@@ -273,15 +252,22 @@ conf_set(void *base, const struct conf_key *k, const char *text, bool quoted,
 		[CONF_INT] = set_int, [CONF_DURATION] = set_duration,
 		[CONF_FRACTION] = set_fraction, [CONF_BOOL] = set_bool,
 		[CONF_STRING] = set_string, [CONF_LIST] = add_item,
-		[CONF_MAP] = set_nested, [CONF_RECORDS] = set_nested,
 		[CONF_ENUM] = set_enum,
 	};
 	void		*at = (char *)base + k->at;
 
+	/* A field of a record that takes the value of a key for all. */
 	if (k->inherits && *text == '\0') {
-		set_inherited(at, k);
+		if (k->type == CONF_ENUM)
+			*(int *)at = CONF_INHERIT;
+		else
+			*(int64_t *)at = CONF_INHERIT;
 		return 0;
 	}
+	/* A variable of the environment sets it. */
+	if (k->type == CONF_MAP || k->type == CONF_RECORDS)
+		return err_set(e, "%s is %s, which only the file can set",
+		    k->name, conf_wanted(k).text);
 	if (quoted && (k->type == CONF_INT || k->type == CONF_FRACTION ||
 	    k->type == CONF_BOOL))
 		return err_set(e, "\"%s\" in quotes is a text, not %s",

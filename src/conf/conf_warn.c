@@ -33,11 +33,7 @@ warn(const struct warn *w, const char *key, const char *fmt, ...)
 	w->tell(w->arg, key, text.text);
 }
 
-/*
- * http
- */
-
-/* In words; NULL: requests have no secret. */
+/* What is secret in requests, in words; NULL: nothing. */
 static const char *
 secrets_of(const struct conf *c)
 {
@@ -51,65 +47,51 @@ secrets_of(const struct conf *c)
 	    token ? "the token" : header ? "secret headers" : NULL;
 }
 
-/* Can others on the network read what is sent there? */
-static bool
-is_clear(const struct conf *c, const char *endpoint)
-{
-	char	host[CONF_HOST], proxy[CONF_HOST];
-
-	if (strncmp(endpoint, "http:", 5) != 0)
-		return false;
-	conf_url_host(endpoint, host);
-	conf_url_host(c->http.proxy, proxy);
-	return !conf_is_loopback(host) ||
-	    (proxy[0] != '\0' && !conf_is_loopback(proxy));
-}
-
-static bool
-is_allowed(const struct conf *c, const char *host)
-{
-	for (size_t i = 0; i < c->http.allow_clear.n; i++)
-		if (strcasecmp(c->http.allow_clear.items[i], host) == 0)
-			return true;
-	return false;
-}
-
+/* Do secrets go where others on the network can read them? */
 static void
 warn_endpoint(const struct warn *w, const char *key, const char *route,
     const char *endpoint)
 {
-	const char	*secrets = secrets_of(w->conf);
-	char		 host[CONF_HOST];
+	const struct conf_list	*allowed = &w->conf->http.allow_clear;
+	const char		*secrets = secrets_of(w->conf);
+	char			 host[CONF_HOST], proxy[CONF_HOST];
 
 	conf_url_host(endpoint, host);
-	if (secrets == NULL || !is_clear(w->conf, endpoint) ||
-	    is_allowed(w->conf, host))
+	conf_url_host(w->conf->http.proxy, proxy);
+	if (secrets == NULL || strncmp(endpoint, "http:", 5) != 0 ||
+	    (conf_is_loopback(host) &&
+	    (proxy[0] == '\0' || conf_is_loopback(proxy))))
 		return;
+	for (size_t i = 0; i < allowed->n; i++)
+		if (strcasecmp(allowed->items[i], host) == 0)
+			return;
 	warn(w, key, "%s%s%.150s gets %s without TLS%s, which others on the "
 	    "network can read: write https://, or allow it by "
 	    "http.allow_clear: [%s]" SOON, route, route[0] == '\0' ? "" : ": ",
-	    endpoint, secrets, w->conf->http.proxy[0] == '\0' ? "" :
-	    " by http.proxy", host);
+	    endpoint, secrets, proxy[0] == '\0' ? "" : " by http.proxy",
+	    host);
 }
 
 static void
-warn_endpoints(const struct warn *w)
+warn_http(const struct warn *w)
 {
-	const struct conf	*c = w->conf;
-	const struct conf_route	*r = c->publish.routes.items;
+	const struct conf		*c = w->conf;
+	const struct conf_route		*r = c->publish.routes.items;
+	const struct conf_signing_key	*k = c->http.signing_keys.items;
+	const char			*secrets = secrets_of(c);
+	struct err			 e;
 
+	if (!conf_uses_driver(c, DRIVER_HTTP))
+		return;
+	if (!c->http.tls.verify)
+		warn(w, "http", "http.tls.verify is false: whoever answers at "
+		    "the address of an endpoint gets the messages%s%s",
+		    secrets == NULL ? "" : ", and ",
+		    secrets == NULL ? "" : secrets);
 	warn_endpoint(w, "http.endpoint", "", c->http.endpoint);
 	for (size_t i = 0; i < c->publish.routes.n; i++)
 		warn_endpoint(w, "publish.routes", r[i].name, r[i].endpoint);
-}
-
-static void
-warn_signing_keys(const struct warn *w)
-{
-	const struct conf_signing_key	*k = w->conf->http.signing_keys.items;
-	struct err			 e;
-
-	for (size_t i = 0; i < w->conf->http.signing_keys.n; i++, k++) {
+	for (size_t i = 0; i < c->http.signing_keys.n; i++, k++) {
 		char	*key = secret_read(k->file, "", &e);
 
 		if (key != NULL && strlen(key) < CONF_KEY_MIN)
@@ -120,26 +102,6 @@ warn_signing_keys(const struct warn *w)
 		secret_free(key);
 	}
 }
-
-static void
-warn_http(const struct warn *w)
-{
-	const char	*secrets = secrets_of(w->conf);
-
-	if (!conf_uses_driver(w->conf, DRIVER_HTTP))
-		return;
-	if (!w->conf->http.tls.verify)
-		warn(w, "http", "http.tls.verify is false: whoever answers at "
-		    "the address of an endpoint gets the messages%s%s",
-		    secrets == NULL ? "" : ", and ",
-		    secrets == NULL ? "" : secrets);
-	warn_endpoints(w);
-	warn_signing_keys(w);
-}
-
-/*
- * nats
- */
 
 static void
 warn_nats(const struct warn *w)

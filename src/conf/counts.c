@@ -138,23 +138,15 @@ counts_check(const struct counts *c, struct err *e)
 	return 0;
 }
 
-static void
-drop_former(struct counts *c, unsigned count)
-{
-	size_t	kept = 0;
-
-	for (size_t i = 0; i < c->nformer; i++)
-		if (c->former[i] != count)
-			c->former[kept++] = c->former[i];
-	c->nformer = kept;
-}
-
 int
 counts_repartition(struct counts *c, unsigned count, struct err *e)
 {
 	struct counts	to = *c;
 
-	drop_former(&to, count);
+	to.nformer = 0;
+	for (size_t i = 0; i < c->nformer; i++)
+		if (c->former[i] != count)
+			to.former[to.nformer++] = c->former[i];
 	if (!add_former(&to, present(c)))
 		return err_set(e, "%d former counts are declared already: end "
 		    "those that no producer uses any more: outboxctl "

@@ -28,6 +28,7 @@ load(const void *data, size_t size, struct err *e)
 	struct conf	*conf = conf_load(path, NULL, e);
 
 	MUST(conf != NULL || strncmp(e->text, path, strlen(path)) == 0);
+	conf_free(conf_load_host(path, false));
 	close(fd);
 	return conf;
 }

@@ -842,6 +842,18 @@ static const struct answer syntax[] = {
 	  "while scanning for the next token" },
 	{ "log: {level: info}\n# \xff", 3, NULL, "UTF-8" },
 	{ "log: {level: \x01}\n", 2, NULL, "control characters" },
+	/* The first error of a file is the one that is told. */
+	{ "nope: 1\nlog: [", 2, "nope", "is not a key" },
+	{ "log: {level: 7}\nnats: *x", 2, "log.level", "7 is unknown" },
+	{ "log: {level: info}\nnats: *x\nlog: [", 3, "nats", "alias" },
+	{ "nats: {servers: [a, {b", 2, "nats.servers",
+	  "expected a text, found a mapping" },
+	{ "worker:\n  &a batch_size: 5", 3, NULL, "anchor" },
+	{ "http: {headers: [{name: a, value: &x b}]}", 2, "http.headers",
+	  "anchor" },
+	{ "http: {headers: {a: b, \"c\\0\": d}}", 2, "http.headers", "NUL" },
+	{ "worker: {gather: [a, {b: &x c}]}", 2, "worker.gather", "anchor" },
+	{ "worker: {gather: [a, {b: c]}", 2, NULL, "did not find" },
 	{ "mysql:\n", 0, "mysql.database", "is missing and has no default" },
 	{ "mysql: {database: }\n", 1, "mysql.database", "must not be empty" },
 };
@@ -879,6 +891,32 @@ START_TEST(bad_root_is_refused)
 }
 END_TEST
 
+/* What no key can have is not read for ever. */
+START_TEST(tree_is_bounded)
+{
+	struct buf	b = { 0 };
+	struct err	e;
+
+	buf_printf(&b, "worker: {gather: %.*s%.*s}", 20,
+	    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 20,
+	    "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+	conf_free(must_load(b.data));
+	buf_clear(&b);
+	buf_printf(&b, "worker: {gather: %.*s", 40,
+	    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[");
+	ck_assert_ptr_null(load(b.data, NULL, &e));
+	check_error(&e, 2, NULL, "or more than 32 levels");
+	buf_clear(&b);
+	buf_str(&b, "worker: {gather: [");
+	for (int i = 0; i < 200000; i++)
+		buf_str(&b, "a,");
+	buf_str(&b, "]}");
+	ck_assert_ptr_null(load(b.data, NULL, &e));
+	check_error(&e, 2, NULL, "has more than 200000 values");
+	buf_free(&b);
+}
+END_TEST
+
 START_TEST(unreadable_file)
 {
 	struct err	e;
@@ -910,6 +948,11 @@ static const struct {
 	{ "master: {pidfile: relative}", NULL, NULL, false },
 	{ "master: {pidfile: /run/a.pid", NULL, NULL, false },
 	{ "a: \001", NULL, NULL, false },
+	{ "a: &x b\nmaster: {pidfile: /run/a.pid}", "/run/a.pid", "stderr",
+	  true },
+	{ "master: {pidfile: *p}", NULL, NULL, false },
+	{ "master: {pidfile: /run/a.pid}\n---\n{}", "/run/a.pid", "stderr",
+	  true },
 	{ "", PIDFILE, "stderr", false },
 };
 
@@ -1331,6 +1374,7 @@ add_files(TCase *tc)
 	tcase_add_test(tc, shown_text_is_tame);
 	tcase_add_test(tc, error_is_built_inside_out);
 	tcase_add_test(tc, option_hides_nothing);
+	tcase_add_test(tc, tree_is_bounded);
 	tcase_add_test(tc, unreadable_file);
 	tcase_add_loop_test(tc, broken_file_finds_the_daemon, 0,
 	    NROWS(broken_files));

@@ -197,7 +197,7 @@ static const struct {
 
 START_TEST(length_is_kept)
 {
-	const struct conf_key	*k = key_at(conf_key_find(lengths[_i].key));
+	const struct conf_key	*k = conf_key(lengths[_i].key);
 	unsigned		 n = lengths[_i].max;
 	char			 value[1100] = "/", *doc;
 
@@ -479,7 +479,7 @@ load_stored(int i)
 
 START_TEST(value_arrives_in_its_field)
 {
-	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
+	const struct conf_key	*k = conf_key(stored[_i].key);
 	struct conf		*dflt = must_load(""), *c;
 	char			*text, *was;
 
@@ -526,7 +526,7 @@ value_of_variable(const struct conf *c, const struct conf_key *k)
 /* The variable has the row's value, the file has none or the default. */
 START_TEST(variable_arrives_in_its_field)
 {
-	const struct conf_key	*k = key_at(conf_key_find(stored[_i].key));
+	const struct conf_key	*k = conf_key(stored[_i].key);
 	struct conf		*c = load_stored(_i);
 	char			*name, *value, *text;
 
