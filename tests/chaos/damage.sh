@@ -43,103 +43,6 @@ plan_damage() {
 
 plan_step_down() { plan_pause step_down leader 0 0 2000 "$1"; }
 
-#
-# Three brokers: nats, nats2 and nats3
-#
-
-# The others, before anything is made.
-cluster_lines() {
-	printf '%s\n' "server_name: $1" \
-	    "cluster {name: chaos, listen: \"127.0.0.1:${CLUSTER_PORTS[$1]}\"
-	    routes: [$CLUSTER_ROUTES]}"
-}
-
-declare -A CLUSTER_PORTS=()
-CLUSTER_ROUTES=''
-cluster_start() {
-	local name port lines
-	for name in nats nats2 nats3; do
-		port=$(free_port)
-		CLUSTER_PORTS[$name]=$port
-		CLUSTER_ROUTES+="${CLUSTER_ROUTES:+, }\"nats://127.0.0.1:$port\""
-	done
-	for name in nats nats2 nats3; do
-		mapfile -t lines < <(cluster_lines "$name")
-		"$SANDBOX" start nats "$DIR/$name" "${lines[@]}" >/dev/null ||
-		    return
-	done
-	wait_for 30 has_meta_leader
-}
-
-broker_field() { sed -n "s/^$2=//p" "$DIR/$1/env"; }
-
-# jsz BROKER FILTER: of what its monitor tells
-jsz() {
-	local web
-	exec {web}<> "/dev/tcp/127.0.0.1/$(broker_field "$1" HTTP_PORT)" ||
-	    return
-	printf 'GET /jsz?streams=true HTTP/1.0\r\n\r\n' >&"$web"
-	timeout 5 sed '1,/^\r$/d' <&"$web" | jq -er "$2"
-	local rc=$?
-	exec {web}>&-
-	return "$rc"
-}
-
-has_meta_leader() {
-	local name
-	for name in nats nats2 nats3; do
-		jsz "$name" '.meta_cluster.leader // empty' > "$DIR/jsz" ||
-		    return 1
-	done 2>/dev/null
-}
-
-stream_leader() {
-	local name
-	for name in nats nats2 nats3; do
-		jsz "$name" '.account_details[].stream_detail[] |
-		    select(.name == "EVENTS") | .cluster.leader // empty' &&
-		    return
-	done 2>/dev/null | head -n 1
-}
-
-# Three replicas of what start_servers has made with one.
-cluster_stream() {
-	URL=$(broker_field nats URL)
-	"$LAB" stream --nats "$URL" --name EVENTS --replicas 3 \
-	    --subjects 'events.>' --dup-window "$WINDOW_SECONDS" \
-	    2>> "$DIR/stderr"
-}
-
-broker_servers() {
-	local name list=''
-	[ -n "$WITH_CLUSTER" ] || { printf '"%s"' "$URL"; return; }
-	for name in nats nats2 nats3; do
-		list+="${list:+, }\"$(broker_field "$name" URL)\""
-	done
-	printf '%s' "$list"
-}
-
-# any_url: of a broker that runs
-any_url() {
-	local name
-	for name in nats nats2 nats3; do
-		[ -e "$DIR/$name/env" ] &&
-		    "$SANDBOX" status "$DIR/$name" >/dev/null &&
-		    { broker_field "$name" URL; return; }
-	done
-}
-
-# step_down: the stream gets another leader
-step_down() {
-	local line bus
-	bus=$(any_url)
-	exec {bus}<> "/dev/tcp/127.0.0.1/${bus##*:}" || return
-	printf '%s\r\n' 'CONNECT {"verbose":false}' 'SUB r 1' \
-	    "PUB \$JS.API.STREAM.LEADER.STEPDOWN.EVENTS r 0" '' >&"$bus"
-	while read -rt 3 line <&"$bus" && [[ $line != *'"success"'* ]]; do :; done
-	exec {bus}>&-
-}
-
 do_step_down() {
 	! is_running damage && ! is_running nats &&
 	    in_background step step_down
@@ -217,27 +120,15 @@ damage_alone() {
 	    return "$rc"
 }
 
-has_leader() { stream_leader > "$DIR/leader" && [ -s "$DIR/leader" ]; }
-has_last() {
-	jsz "$(stream_leader)" '.account_details[].stream_detail[] |
-	    select(.name == "EVENTS") | .state.last_seq' > "$DIR/above"
-}
-leads() { [ "$(stream_leader)" = "$1" ]; }
-leads_at_last() { leads "$1" || { step_down; nap 1; leads "$1"; }; }
-is_current() {
-	jsz "$(stream_leader)" ".account_details[].stream_detail[] |
-	    select(.name == \"EVENTS\") | .cluster.replicas[] |
-	    select(.name == \"$1\") | select(.current)" > "$DIR/jsz" 2>&1
-}
+has_last() { stream_of "$(stream_leader)" .state.last_seq > "$DIR/above"; }
 
 damage_replica() {
-	local leader name victims=()
+	local name victims=()
 	# What comes later it gets from the others.
 	age && wait_for 20 list "$DIR/before" && wait_for 20 has_leader ||
 	    return
-	leader=$(<"$DIR/leader")
-	for name in nats nats2 nats3; do
-		[ "$name" = "$leader" ] || victims+=("$name")
+	for name in "${BROKERS[@]}"; do
+		[ "$name" = "$LEADER" ] || victims+=("$name")
 	done
 	name=${victims[$2 % 2]}
 	"$SANDBOX" stop "$DIR/$name" && spoil "$name" "$1" "$2"

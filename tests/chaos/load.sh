@@ -96,9 +96,11 @@ check_scheduled() {
 	laravel) rows_are 0 'outbox_messages
 	    WHERE sent_at < available_at' 'nothing is sent too early' ;;
 	esac
-	check 'there were messages with a time' \
-	    [ "$(sql "SELECT COUNT(*) FROM events
-	    WHERE stream_id LIKE 'sched-%'")" -gt 0 ]
+	# What the server is set to may refuse all that their producers write.
+	is "$(sql "SELECT COUNT(*) > 0 FROM events
+	    WHERE stream_id LIKE 'sched-%'")" "$(sql "SELECT COUNT(*) > 0
+	    FROM events WHERE stream_id LIKE 'slow-%-b'")" \
+	    'there were messages with a time'
 }
 
 # Transactions that stay open for a while; among their rows delayed ones and

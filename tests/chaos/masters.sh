@@ -26,7 +26,7 @@ conf_write() {
 	if [ "$1" -eq 0 ] && [ -n "$PROXY_PORT_db" ]; then
 		url=nats://127.0.0.1:$PROXY_PORT_nats
 	elif [ -n "$WITH_CLUSTER" ]; then
-		edit+="s|servers: [[][^]]*|servers: [$(broker_servers)|;"
+		edit+="s|servers: [[][^]]*|servers: [$(cluster_servers)|;"
 	fi
 	[ "$1" -lt "$NMASTERS" ] || edit+='s/database: app/&2/'
 	[ $((SEED % 2)) -eq 0 ] || wake='binlog: true'

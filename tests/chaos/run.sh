@@ -157,6 +157,8 @@ esac
 # shellcheck source=tests/chaos/servers.sh
 . "$srcdir/tests/chaos/servers.sh"
 choose_streams
+# shellcheck source=tests/lib/cluster.sh
+. "$srcdir/tests/lib/cluster.sh"
 # shellcheck source=tests/chaos/damage.sh
 . "$srcdir/tests/chaos/damage.sh"
 # shellcheck source=tests/chaos/endpoint.sh
@@ -415,7 +417,7 @@ export OUTBOX_SANDBOX_SESSION="SET SESSION sql_mode = 'STRICT_TRANS_TABLES',
 	NATS_LINES=(cluster)		# none of a pool
 	start_own_servers() {
 		"$SANDBOX" start "$KIND" "$DIR/db" "$@" >/dev/null &&
-		    cluster_start && return
+		    cluster_start nats nats2 nats3 && return
 		echo 'Bail out! no database, or no three brokers'
 		exit 1
 	}
@@ -426,7 +428,7 @@ vars_start
 window "$WINDOW_SECONDS"
 ln -s "$PRIMARY" "$DIR/now"
 "$LAB" stream --nats "$URL" --name COPY --subjects 'COPY.>' --dup-window 86400
-[ -z "$WITH_CLUSTER" ] || wait_for 20 cluster_stream || {
+[ -z "$WITH_CLUSTER" ] || wait_for 20 cluster_stream "$WINDOW_SECONDS" || {
 	echo 'Bail out! no stream with three replicas'
 	exit 1
 }

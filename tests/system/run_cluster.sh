@@ -2,57 +2,21 @@
 # A cluster of three brokers, of which one is sent away (lame-duck mode) and one
 # is killed under load: the workers go to the others, and nothing is lost
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+. "$srcdir/tests/lib/cluster.sh"
 
 # Not short: a lame duck takes half a minute to send its clients away.
 is_short && skip_all 'a long test'
 
-is_used() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
-routes='' ports=()
-for i in 1 2 3; do
-	until port=$((20000 + RANDOM)); ! is_used "$port"; do :; done
-	ports+=("$port")
-	routes+=", \"nats://127.0.0.1:$port\""
-done
 start_servers
-for i in 1 2 3; do
-	"$SANDBOX" start nats "$DIR/n$i" "server_name: n$i" \
-	    "cluster {name: c, listen: \"127.0.0.1:${ports[i - 1]}\"
-	    routes: [${routes#, }]}" \
-	    'lame_duck_duration: "30s"' 'lame_duck_grace_period: "1s"' \
-	    > /dev/null || {
-		echo "Bail out! no broker n$i"
-		exit 1
-	}
-done
-field() { sed -n "s/^$2=//p" "$DIR/$1/env"; }
-# monitor BROKER PAGE: a page of its monitor, without the header
-monitor() {
-	local web
-	exec {web}<> "/dev/tcp/127.0.0.1/$(field "$1" HTTP_PORT)" || return
-	printf 'GET /%s HTTP/1.0\r\n\r\n' "$2" >&"$web"
-	sed '1,/^\r$/d' <&"$web"
-	exec {web}>&-
-}
-has_leader() {
-	for i in 1 2 3; do
-		monitor "n$i" jsz 2> /dev/null |
-		    jq -e '.meta_cluster.leader != null' > "$DIR/jsz" ||
-		    return 1
-	done
-}
-within 30 'three brokers have a leader' has_leader
-URL=$(field n1 URL)
-made() {
-	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
-	    --dup-window 600 --replicas 3 > "$DIR/made" 2>&1
-}
-within 60 'a stream with three replicas' made
+CLUSTER_LINES=('lame_duck_duration: "30s"' 'lame_duck_grace_period: "1s"')
+check 'three brokers have a leader' cluster_start n1 n2 n3
+within 60 'a stream with three replicas' cluster_stream 600
 
 WORKERS=3 write_conf
-sed -i "s|servers: \[[^]]*\]|servers: [\"$(field n1 URL)\", \"$(field n2 URL)\", \"$(field n3 URL)\"]|" "$CONF"
+sed -i "s|servers: \[[^]]*\]|servers: [$(cluster_servers)]|" "$CONF"
 start_fleet
 # The number of our connections that a broker has
-ours() { monitor "$1" connz | jq '[.connections[] |
+ours() { broker_page "$1" connz | jq '[.connections[] |
     select(.lang == "C" and (.name // "") != "")] | length'; }
 all_ours() { [ $(($(ours n1) + $(ours n2) + $(ours n3))) -ge 3 ]; }
 produce --events 30 --keys 3 --payload 100
@@ -68,7 +32,7 @@ within 60 'a lame duck leaves' is_left
 at=$(published)
 within 10 'a lame duck: messages are sent all the same' has_published $((at + 500))
 "$SANDBOX" restart "$DIR/$duck" > /dev/null
-within 30 'it comes back' has_leader
+within 30 'it comes back' has_meta_leader
 
 for i in 1 2 3; do [ "$(ours n$i)" -eq 0 ] || victim=n$i; done
 say "$victim has $(ours "$victim") of the workers and is killed"
@@ -78,10 +42,10 @@ within 40 'a broker is killed: messages are sent all the same' \
     has_published $((at + 500))
 kill "$PRODUCER"
 wait "$PRODUCER" 2> /dev/null
-for i in 1 2 3; do [ "n$i" = "$victim" ] || URL=$(field "n$i" URL); done
+for i in 1 2 3; do [ "n$i" = "$victim" ] || URL=$(broker_field "n$i" URL); done
 drains 60 'all messages are sent'
 "$SANDBOX" restart "$DIR/$victim" > /dev/null
-within 30 'the killed one comes back' has_leader
+within 30 'the killed one comes back' has_meta_leader
 # Its consumer may have to wait for the cluster.
 checked() {
 	"$LAB" check --socket "$SOCKET" --user root --database app \

@@ -4,6 +4,7 @@
 # becomes the leader; what somebody has removed is told and not sent
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 . "$srcdir/tests/lib/ctl.sh"
+. "$srcdir/tests/lib/cluster.sh"
 
 # Not short: it waits for the checks, which come every ten seconds.
 is_short && skip_all 'a long test'
@@ -11,23 +12,7 @@ is_short && skip_all 'a long test'
 start_servers
 STORE=$DIR/nats/js
 
-# request SUBJECT [BODY]: to JetStream's API; the answer
-request() (
-	local nats line n address=${URL#nats://} body=${2:-}
-	exec {nats}<> "/dev/tcp/${address%:*}/${address##*:}" || exit
-	printf 'CONNECT {"verbose":false}\r\nSUB answer.x 1\r\nPUB %s answer.x %d\r\n%s\r\n' \
-	    "\$JS.API.$1" "${#body}" "$body" >&"$nats"
-	while read -r -t 5 line <&"$nats"; do
-		case $line in
-		MSG*)
-			n=${line##* }
-			read -r -t 5 -N "${n%$'\r'}" line <&"$nats"
-			printf '%s\n' "$line"
-			break ;;
-		esac
-	done
-)
-state() { request STREAM.INFO.EVENTS | jq -c "$1"; }
+state() { js_api STREAM.INFO.EVENTS '' | jq -c "$1"; }
 
 # Messages of 8 kB: 1,300 of them have more than one block of 8 MiB.
 fill() { produce --events "$1" --keys 50 --payload 8000 --bulk &&
@@ -52,7 +37,7 @@ problem() {
 	ctl --json status
 	field ".problems[] | select(.id == \"$1\") | .text"
 }
-has_holes() { [ -n "$(problem missing_messages)" ]; }
+lacks() { [[ $(problem missing_messages) == *" lacks $1 "* ]]; }
 stored() { state .state.messages; }
 all_there() {
 	[ "$(pending)" = 0 ] && [ "$(stored)" -ge "$1" ]
@@ -88,7 +73,7 @@ like "$OUT" 'EVENTS, checked .*; scrub: .* rows? read.*, a round takes' \
 for seq in 100 101 300; do
 	"$LAB" delete-msg --nats "$URL" --stream EVENTS --seq "$seq"
 done
-within 40 'three messages are erased: it is a problem' has_holes
+within 40 'three messages are erased: it is a problem' lacks 3
 like "$(problem missing_messages)" \
     '^stream EVENTS lacks 3 messages .*, sequences 100-101,300, ' \
     'the problem has their sequences'
@@ -149,57 +134,25 @@ stop_master "$MASTER"
 #
 # A replica that lacks some becomes the leader
 #
-is_used() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
-routes='' ports=()
-for i in 1 2 3; do
-	until port=$((20000 + RANDOM)); ! is_used "$port"; do :; done
-	ports+=("$port")
-	routes+=", \"nats://127.0.0.1:$port\""
-done
-for i in 1 2 3; do
-	"$SANDBOX" start nats "$DIR/n$i" "server_name: n$i" \
-	    "cluster {name: c, listen: \"127.0.0.1:${ports[i - 1]}\"
-	    routes: [${routes#, }]}" > /dev/null || {
-		echo "Bail out! no broker n$i"
-		exit 1
-	}
-done
-url_of() { sed -n 's/^URL=//p' "$DIR/$1/env"; }
-URL=$(url_of n1)
-made() {
-	"$LAB" stream --nats "$URL" --name EVENTS --subjects 'events.>' \
-	    --dup-window 600 --replicas 3 > "$DIR/made" 2>&1
-}
-within 60 'a stream with three replicas' made
+check 'three brokers have a leader' cluster_start n1 n2 n3
+within 60 'a stream with three replicas' cluster_stream 600
 clear_rows
 sql 'DELETE FROM outbox_streams'
 write_conf
-sed -i "s|servers: \[[^]]*\]|servers: [\"$(url_of n1)\", \"$(url_of n2)\", \"$(url_of n3)\"]|" "$CONF"
+sed -i "s|servers: \[[^]]*\]|servers: [$(cluster_servers)]|" "$CONF"
 start_fleet
 fill 1300
 age
 looked
-leader() { state .cluster.leader | tr -d '"'; }
-has_leader() { was=$(leader); [[ $was = n[123] ]]; }
 wait_for 30 has_leader
-for i in 3 2 1; do [ "n$i" = "$was" ] || follower=n$i; done
-other=$(printf 'n1\nn2\nn3\n' | grep -v -e "$follower" -e "$was")
-URL=$(url_of "$other")
+for i in n3 n2; do [ "$i" = "$LEADER" ] || follower=$i; done
 "$SANDBOX" stop "$DIR/$follower" > /dev/null
 damage "$(blocks "$DIR/$follower/js" | head -n 1)" 100
 forget_index "$DIR/$follower/js"
 : > "$LOG"
 "$SANDBOX" restart "$DIR/$follower" > /dev/null
-is_current() { [ "$(state '[.cluster.replicas[] | .current] | all')" = true ]; }
-within 60 "$follower is back with a damaged block" is_current
-leads() {
-	[ "$(leader)" = "$follower" ] || {
-		request STREAM.LEADER.STEPDOWN.EVENTS > /dev/null
-		nap 1
-		[ "$(leader)" = "$follower" ]
-	}
-}
-within 120 "$follower becomes the leader" leads
+within 60 "$follower is back with a damaged block" is_current "$follower"
+within 120 "$follower becomes the leader" leads_at_last "$follower"
 say "its state: $(state '.state | del(.lost.msgs)')"
 within 60 'the messages that it lacks are sent again' \
     has_line "$LOG" 'warn .*lost [0-9]+ acknowledged'
