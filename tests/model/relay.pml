@@ -58,6 +58,7 @@
  *   OLD_COUNTS	a worker reads the counts before it reads the epochs
  *   SAME_EPOCHS	a change of the count raises no epoch
  *   QUIET	a row that comes back raises no epoch
+ *   OLD_LOOK	messages are those that an earlier look has read
  *   TOO_SOON	the former count goes while rows wait under its label
  *
  * ORDER_ONLY does not look whose leases a claim is made under, to see what
@@ -73,8 +74,9 @@
  * duplicate window, and this stream remembers every id.  Also statements that
  * fail: one that was not executed is a worker that rests, one whose answer is
  * lost finds itself done, a worker that drops its batch is one that dies.  And
- * claims that the server loses after their messages were sent: check_block has
- * these.
+ * claims that the server loses after their messages were sent: with workers of
+ * a former version check_marks has these, with a server that loses what it has
+ * committed check_stream_audit and chaos.
  */
 
 #define N		3	/* messages, in order of their sequence */
@@ -170,9 +172,9 @@ bit	first;			/* the worker that wants the class */
 byte	stored;
 byte	flying;			/* sent, given up, and still under way */
 
-/* The row that came back, and workers whose batch is older than that. */
+/* The row that came back, and workers whose batch, or messages, are older. */
 byte	replayed;
-byte	excused;
+byte	excused, stale;
 
 byte	faults = FAULTS, replays = REPLAYS;
 
@@ -289,6 +291,7 @@ byte	faults = FAULTS, replays = REPLAYS;
  * the stream knows.
  */
 #define EXCUSED		((excused >> slot & 1) * replayed)
+#define STALE		((stale >> slot & 1) * replayed)
 #define IN_ORDER(m)	!(BEFORE(m) & ~stored & ~EXCUSED)
 
 /* It arrives. */
@@ -405,7 +408,8 @@ inline store(m, former)
 		fi; \
 		RAISE_ONE(LABELS(BIT(m))); \
 		replayed = BIT(m); \
-		excused = 3 \
+		excused = 3; \
+		stale = 3 \
 	}
 
 active proctype world()
@@ -482,7 +486,7 @@ end:	do
 #define STIRS(m) \
 	(HEAD(m) && ((published & BIT(m)) || (FENCE(BIT(m)) && FREE(m))))
 
-/* hold_row_gone(): the next scan sees the other rows of the lane */
+/* lanes_row_gone(): the next scan sees the other rows of the lane */
 inline forget(m)
 {
 	if
@@ -492,7 +496,7 @@ inline forget(m)
 }
 
 /*
- * take_picks(): rows of the scan that are not known to wait, merged by
+ * candidates_pick(): rows of the scan that are not known to wait, merged by
  * sequence, as far as the batch has room for them, and heads that are due.
  */
 #define FRESH		(VISIBLE & ~held & ~PASSED)
@@ -502,14 +506,14 @@ inline forget(m)
 	:: IDLE && MAY_LOOK && (FILTER(STIRS) & SEEN(c)) -> \
 		picks = FRESH & CUT(c) | FILTER(HEAD) & SEEN(c)
 
-/* bar_lanes() */
+/* backlog_hold_back() */
 #define MAY_SEND(m)	((batch & BIT(m)) && !BARRED(m))
 #define BEGIN_BATCH \
 	todo = FILTER(MAY_SEND); \
 	picks = 0; \
 	asked = 0
 
-/* forget_done() */
+/* backlog_end_batch() */
 #define END_BATCH \
 	EACH(gone & BIT(m), forget(m)); \
 	gone = 0; \
@@ -572,10 +576,13 @@ proctype worker(bit slot)
 		scanned = WAITING & UNDER(mine & A)
 	}
 #endif
-	:: atomic {		/* look(): rows and heads; it locks nothing */
+	:: atomic {	/* look(): rows, messages, heads; it locks nothing */
 		if
 		PICK(0) PICK(1) PICK(2) PICK(3)
 		fi;
+#ifndef OLD_LOOK
+		DROP(stale, BIT(slot));
+#endif
 #ifdef FLOOR
 		scan = WAITING & ~PASSED
 #endif
@@ -587,7 +594,7 @@ proctype worker(bit slot)
 		EACH((picks & WAITING & due & BIT(m)) && !token[m] &&
 		    FENCE(picks),
 			CLAIM(m));
-		if
+		if	/* all of it: the messages of the look are sent */
 		:: picks == batch -> BEGIN_BATCH
 		:: else -> asked = 1
 		fi
@@ -597,6 +604,7 @@ proctype worker(bit slot)
 		EACH((picks & ~batch & WAITING & BIT(m)) && token[m] &&
 		    FREE(m) && FENCE(picks),
 			CLAIM(m));
+		DROP(stale, BIT(slot));
 		asked = 2
 	}
 	:: d_step {		/* backlog_learn_missed(): why was it not claimed? */
@@ -624,14 +632,14 @@ proctype worker(bit slot)
 		m = FIRST(todo);
 		assert((stored & BIT(m)) || IN_ORDER(m));
 		if
-		:: store(m, EXCUSED);
+		:: store(m, STALE);
 			ADD(ok, m);
 			DROP(todo, BIT(m))
 		:: MAY_FAIL ->
 			faults--;
 			if
-			:: store(m, EXCUSED)
-			:: !(EXCUSED & BIT(m)) -> ADD(flying, m)
+			:: store(m, STALE)
+			:: !(STALE & BIT(m)) -> ADD(flying, m)
 			fi;
 			if
 			:: ADD(failed, m);
@@ -658,7 +666,7 @@ proctype worker(bit slot)
 		:: else -> END_BATCH
 		fi
 	}
-	:: d_step {		/* write_retry(), write_unsent() */
+	:: d_step {		/* write_delayed(), write_unsent() */
 		SENT && !ok ->
 		EACH((batch & BIT(m)) && HOLDS(m),
 			assert(token[m] == me);
@@ -666,7 +674,7 @@ proctype worker(bit slot)
 			due = (failed & BIT(m) -> due & ~BIT(m) :
 			    due | BIT(m)));
 
-		/* remember() */
+		/* backlog_learn() */
 		EACH(batch & BIT(m),
 			if
 			:: (failed & BIT(m)) || BARRED(m) -> ADD(held, m)

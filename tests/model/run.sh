@@ -49,6 +49,7 @@ CLAIM='violated .*known\[slot\]'
 SETTLE='violated \(token\[m\]==me\)'
 TWICE='violated +!\(\(stored&'
 ORDER='violated .*~\(stored\)'
+LOST='violated \(stored&'
 STUCK='invalid end state'
 
 holds 'the full model holds'
@@ -96,5 +97,7 @@ passes 'a fence without the other labels of the class' -DFENCE_ROWS -DREPLAY
 passes 'counts that are older than the epochs' -DOLD_COUNTS
 passes 'another count that raises no epoch' -DSAME_EPOCHS
 passes 'a row that comes back and raises no epoch' -DQUIET -DREPLAY
+breaks 'messages of an earlier look: one is lost' "$LOST" -DOLD_LOOK -DREPLAY \
+    -DFAULTS=0
 passes 'a former count that is ended too soon' -DTOO_SOON
 done_testing
