@@ -38,7 +38,7 @@ judge_workers(struct health *h)
 	const json_t	*backlog = json_object_get(h->state, "backlog");
 	int64_t		 n = later(1, health_number(backlog, "waiting"));
 	long long	 pid = health_number(h->state, "daemon_died");
-	char		 number[DISPLAY_SIZE], died[80] = "";
+	char		 died[80] = "";
 	struct buf	 remedy = { 0 };
 
 	if (!json_is_object(workers) || !h->conf->worker.leasing ||
@@ -53,7 +53,7 @@ judge_workers(struct health *h)
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
 		    remedy.data, "no worker is alive and %s%s %s%s",
 		    json_is_false(json_object_get(backlog, "exact")) ?
-		    "about " : "", display_number(number, n), n == 1 ?
+		    "about " : "", DISPLAY_NUMBER(n), n == 1 ?
 		    "row waits" : "rows wait", died);
 	else
 		health_add(h, HEALTH_NO_WORKER, (struct health_about){ 0 },
@@ -129,7 +129,6 @@ judge_growth(struct health *h)
 	json_int_t	 growing_ms = health_number(backlog, "growing_for_ms");
 	bool		 exact = !json_is_false(json_object_get(backlog,
 			    "exact"));
-	char		 waiting[DISPLAY_SIZE], rate[DISPLAY_SIZE];
 
 	if (growing_ms > 0)
 		health_add(h, HEALTH_BACKLOG_GROWING, (struct health_about){
@@ -141,8 +140,8 @@ judge_growth(struct health *h)
 		    "and about %s more each second",
 		    duration_words(growing_ms).text,
 		    health_text(backlog, "growing_since"), exact ? "" :
-		    "about ", display_number(waiting, health_number(backlog,
-		    "waiting")), display_number(rate, health_number(backlog,
+		    "about ", DISPLAY_NUMBER(health_number(backlog,
+		    "waiting")), DISPLAY_NUMBER(health_number(backlog,
 		    "growth_per_second")));
 }
 

@@ -293,7 +293,6 @@ judge_reload(struct health *h, const json_t *reload)
 static void
 judge_sent_again(struct health *h, const json_t *here)
 {
-	char		 number[DISPLAY_SIZE];
 	json_int_t	 n = health_number(json_object_get(here, "janitor"),
 			    "recovered");
 	json_t		*w;
@@ -306,7 +305,7 @@ judge_sent_again(struct health *h, const json_t *here)
 		    "outboxctl logs tells when; find out who removed them "
 		    "(this line ends with the next reload)",
 		    "messages that the stream had lost were sent again: %s",
-		    display_number(number, n));
+		    DISPLAY_NUMBER(n));
 }
 
 /* For so long after the last one, if no rows come that stay. */
@@ -320,14 +319,13 @@ judge_seen(struct health *h, const json_t *seen, const char *remedy)
 	json_int_t	last = health_number(seen, "vanished_last");
 	json_int_t	rows = health_number(seen, "inserted_last");
 	bool		most = last * 2 > rows;
-	char		number[DISPLAY_SIZE];
 
 	health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
 	    (struct health_about){ 0 }, remedy, "%s of the outbox are inserted "
 	    "and deleted in one transaction: %s, %lld of the last %lld rows, "
 	    "the last one at %s: no worker can see them, so their messages are "
 	    "not sent%s", most ? "rows" : "some rows",
-	    display_number(number, health_number(seen, "vanished")),
+	    DISPLAY_NUMBER(health_number(seen, "vanished")),
 	    (long long)last, (long long)rows,
 	    health_text(seen, "vanished_at"), most ? "" :
 	    "; that is right for messages that the application takes back");
@@ -338,7 +336,6 @@ static void
 judge_guess(struct health *h, const json_t *guessed, const char *remedy)
 {
 	bool	inlined = h->conf->outbox.mode == MODE_INLINE;
-	char	number[DISPLAY_SIZE];
 
 	health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
 	    health_member(guessed, "vanished_at"), NULL }, remedy, inlined ?
@@ -352,7 +349,7 @@ judge_guess(struct health *h, const json_t *guessed, const char *remedy)
 	    "none by design, or rows that another host delivers and the "
 	    "application deletes at once; but a row that is not inserted, or "
 	    "deleted in the same transaction, is never sent, and then",
-	    display_number(number, health_number(guessed, "vanished")),
+	    DISPLAY_NUMBER(health_number(guessed, "vanished")),
 	    health_text(guessed, "vanished_at"));
 }
 

@@ -238,7 +238,6 @@ judge_dead(struct health *h)
 {
 	const json_t	*dead = json_object_get(h->state, "dead");
 	json_int_t	 n = health_number(dead, "new");
-	char		 number[DISPLAY_SIZE];
 	struct buf	 remedy = { 0 };
 
 	if (n <= count_halting(h))
@@ -247,7 +246,7 @@ judge_dead(struct health *h)
 	health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
 	    remedy.data, "new dead letters: %s%s",
 	    json_is_false(json_object_get(dead, "exact")) ? "at least " : "",
-	    display_number(number, n));
+	    DISPLAY_NUMBER(n));
 	buf_free(&remedy);
 }
 

@@ -53,21 +53,6 @@ read_char(const char *p, wchar_t *c)
 	return n;
 }
 
-/* Marks that embed, override or isolate the direction of writing. */
-static bool
-turns_direction(wchar_t c)
-{
-	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x206f) ||
-	    c == 0x200e || c == 0x200f || c == 0x061c;
-}
-
-/* A byte order mark, and marks around a text that is not shown. */
-static bool
-hides_text(wchar_t c)
-{
-	return c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
-}
-
 static int
 char_width(wchar_t c)
 {
@@ -90,10 +75,16 @@ colour_length(const char *p)
 	return p[n] == 'm' ? n + 1 : 0;
 }
 
+/*
+ * Control characters; marks that embed, override or isolate the direction of
+ * writing; a byte order mark, and marks around a text that is not shown.
+ */
 static bool
 is_unsafe(wchar_t c)
 {
-	return iswcntrl((wint_t)c) || turns_direction(c) || hides_text(c);
+	return iswcntrl((wint_t)c) || (c >= 0x202a && c <= 0x202e) ||
+	    (c >= 0x2066 && c <= 0x206f) || c == 0x200e || c == 0x200f ||
+	    c == 0x061c || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb);
 }
 
 void
@@ -153,51 +144,30 @@ display_vprint(FILE *to, const char *fmt, va_list ap)
 	free(text);
 }
 
-static bool
-is_clean(const char *text)
-{
-	char	*copy = xstrdup(text);
-	bool	 clean;
-
-	display_clean(copy);
-	clean = strcmp(copy, text) == 0;
-	free(copy);
-	return clean;
-}
-
-/* What a terminal must not get stands in $'...' as octal digits. */
-static void
-put_escaped_word(struct buf *b, const char *word)
-{
-	buf_str(b, "$'");
-	for (; *word != '\0'; word++)
-		if (*word == '\'' || *word == '\\' || *word < ' ' ||
-		    *word > '~')
-			buf_printf(b, "\\%03o", (unsigned char)*word);
-		else
-			buf_add(b, word, 1);
-	buf_str(b, "'");
-}
-
 void
 display_put_word(struct buf *b, const char *word)
 {
 	static const char	plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_./:@%+,-";
+	char			*clean = xstrdup(word);
+	/* What a terminal must not get stands in $'...' as octal digits. */
+	bool			 octal;
 
+	display_clean(clean);
+	octal = strcmp(clean, word) != 0;
+	free(clean);
 	buf_str(b, "");
 	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
 		buf_str(b, word);
 		return;
 	}
-	if (!is_clean(word)) {
-		put_escaped_word(b, word);
-		return;
-	}
-	buf_str(b, "'");
+	buf_str(b, octal ? "$'" : "'");
 	for (; *word != '\0'; word++)
-		if (*word == '\'')
+		if (octal && (*word == '\'' || *word == '\\' || *word < ' ' ||
+		    *word > '~'))
+			buf_printf(b, "\\%03o", (unsigned char)*word);
+		else if (*word == '\'')
 			buf_str(b, "'\\''");
 		else
 			buf_add(b, word, 1);

@@ -68,8 +68,12 @@ size_t	display_char(const char *, int *columns);
  */
 size_t	display_line(const char *, int width);
 
-/* "1,234,567"; fills and returns the array. */
+/*
+ * "1,234,567"; fills and returns the array.  DISPLAY_NUMBER() is valid in its
+ * block.
+ */
 #define DISPLAY_SIZE	32
 const char *display_number(char to[DISPLAY_SIZE], int64_t);
+#define DISPLAY_NUMBER(n)	display_number((char[DISPLAY_SIZE]){ 0 }, n)
 
 #endif

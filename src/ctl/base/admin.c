@@ -17,26 +17,20 @@ set_text(char **to, const char *text)
 	*to = xstrdup(text);
 }
 
-/* An administrator without a password logs in by the socket, as on Debian. */
-static bool
-needs_socket(const struct ctl *c, const struct conf *conf)
-{
-	const struct conf_list	*hosts = &conf->mysql.hosts;
-
-	return c->args.admin_password_file == NULL && hosts->n == 1 &&
-	    strncmp(hosts->items[0], "127.0.0.1", 9) == 0 &&
-	    access(ADMIN_SOCKET, F_OK) == 0;
-}
-
 void
 ctl_use_admin(const struct ctl *c, struct conf *conf)
 {
+	const struct conf_list	*hosts = &conf->mysql.hosts;
+
 	set_text(&conf->mysql.user, c->args.admin == NULL ? ADMIN :
 	    c->args.admin);
 	set_text(&conf->mysql.password_file,
 	    c->args.admin_password_file == NULL ? "" :
 	    c->args.admin_password_file);
 	set_text(&conf->mysql.password_env, "");
-	if (needs_socket(c, conf))
+	/* Without a password it logs in by the socket, as on Debian. */
+	if (c->args.admin_password_file == NULL && hosts->n == 1 &&
+	    strncmp(hosts->items[0], "127.0.0.1", 9) == 0 &&
+	    access(ADMIN_SOCKET, F_OK) == 0)
 		set_text(&conf->mysql.socket, ADMIN_SOCKET);
 }

@@ -265,26 +265,6 @@ take_option_value(struct args *a, const struct option_row *o, const char *text)
 	return CTL_DONE;
 }
 
-static void
-set_option_defaults(struct args *a, const struct command *c)
-{
-	memset(a, 0, sizeof(*a));
-	for (size_t i = 0; i < NOPTIONS; i++)
-		if (options[i].value == NUMBER || options[i].value == SPAN)
-			*(int64_t *)((char *)a + options[i].at) =
-			    options[i].dflt;
-	if (c->limit_help != NULL)
-		a->limit = 0;
-}
-
-/* Is there something that it works on?  Else it would be on all. */
-static bool
-chooses(const struct args *a)
-{
-	return a->nrest > 0 || a->all || a->key != NULL || a->type != NULL ||
-	    a->partition != NULL || a->since != NULL;
-}
-
 /* What the rest is in JSON. */
 static const char *
 list_name(const struct command *c)
@@ -315,8 +295,11 @@ static int
 check_rest(const struct args *a, const struct command *c)
 {
 	char	text[40];
+	bool	chosen = a->nrest > 0 || a->all || a->key != NULL ||
+		    a->type != NULL || a->partition != NULL ||
+		    a->since != NULL;
 
-	if (c->max == INT_MAX && c->min == 0 && !chooses(a))
+	if (c->max == INT_MAX && c->min == 0 && !chosen)
 		return refuse_nothing(c);
 	if (a->nrest > c->max)
 		return ctl_misuse("%s: unexpected argument", a->rest[c->max]);
@@ -359,11 +342,17 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv)
 	int		opt;
 
 	memset(longs, 0, sizeof(longs));
-	for (size_t k = 0; k < NOPTIONS; k++)
+	memset(a, 0, sizeof(*a));
+	for (size_t k = 0; k < NOPTIONS; k++) {
 		longs[k] = (struct option){ options[k].name,
 		    options[k].value == FLAG ? no_argument :
 		    required_argument, NULL, (int)k + 256 };
-	set_option_defaults(a, c);
+		if (options[k].value == NUMBER || options[k].value == SPAN)
+			*(int64_t *)((char *)a + options[k].at) =
+			    options[k].dflt;
+	}
+	if (c->limit_help != NULL)
+		a->limit = 0;
 	optind = 0;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longs, NULL)) != -1) {

@@ -24,11 +24,26 @@ unix_user(char *out, size_t size)
 	return out;
 }
 
-static int
-make_row(struct ctl *c, uint64_t n, struct err *e)
+int
+audit_note(struct ctl *c, uint64_t n, struct err *e)
 {
 	char	user[512];
 
+	c->audited += n;
+	if (!store_has(c->store, T_AUDIT)) {
+		if (c->audit++ == 0)
+			display_print(stderr, "outboxctl: %s: no such table, so this "
+			    "change is not recorded: outboxctl setup "
+			    "--no-event creates it\n",
+			    store_table_name(c->store, T_AUDIT));
+		return 0;
+	}
+	if (c->audit > 0) {
+		store_sql(c->store, "UPDATE {audit} SET changed = changed + ");
+		store_putf(c->store, "%llu WHERE id = %llu",
+		    (unsigned long long)n, (unsigned long long)c->audit);
+		return store_exec(c->store, "audit", NULL, e);
+	}
 	store_sql(c->store, "INSERT INTO {audit} (login, unix_user, command, "
 	    "arguments, changed) VALUES (CURRENT_USER(), LEFT(");
 	store_put_text(c->store, unix_user(user, sizeof(user)));
@@ -41,24 +56,4 @@ make_row(struct ctl *c, uint64_t n, struct err *e)
 		return -1;
 	store_sql(c->store, "SELECT LAST_INSERT_ID()");
 	return store_query_number(c->store, "audit", &c->audit, e);
-}
-
-int
-audit_note(struct ctl *c, uint64_t n, struct err *e)
-{
-	c->audited += n;
-	if (!store_has(c->store, T_AUDIT)) {
-		if (c->audit++ == 0)
-			display_print(stderr, "outboxctl: %s: no such table, so this "
-			    "change is not recorded: outboxctl setup "
-			    "--no-event creates it\n",
-			    store_table_name(c->store, T_AUDIT));
-		return 0;
-	}
-	if (c->audit == 0)
-		return make_row(c, n, e);
-	store_sql(c->store, "UPDATE {audit} SET changed = changed + ");
-	store_putf(c->store, "%llu WHERE id = %llu", (unsigned long long)n,
-	    (unsigned long long)c->audit);
-	return store_exec(c->store, "audit", NULL, e);
 }

@@ -70,14 +70,6 @@ has_tables(const struct ctl *c)
 	    c->command->needs != NEEDS_FILE;
 }
 
-/* Does it say that no server is there?  One that runs may refuse, or wait. */
-static bool
-is_away(const struct err *e)
-{
-	return strstr(e->text, "(1040)") == NULL &&
-	    strstr(e->text, "no answer within") == NULL;
-}
-
 /* What helps against an error of the database; NULL: its text says it. */
 static const char *
 remedy_of(const struct ctl *c, const struct err *e)
@@ -92,9 +84,11 @@ remedy_of(const struct ctl *c, const struct err *e)
 	switch (store_fault(c->store)) {
 	case DB_LOST:
 	case DB_CLOSED:
-		return is_away(e) ? "start the server, or correct the section "
-		    "mysql of the configuration" : "outboxctl status has the "
-		    "remedy";
+		/* A server that runs may refuse, or wait. */
+		return strstr(e->text, "(1040)") != NULL ||
+		    strstr(e->text, "no answer within") != NULL ?
+		    "outboxctl status has the remedy" : "start the server, or "
+		    "correct the section mysql of the configuration";
 	case DB_READONLY:
 		return "name the primary in the section mysql of the "
 		    "configuration";

@@ -165,8 +165,8 @@ bool	ctl_confirm_impact(const struct ctl *, const char *impact, ...)
  */
 
 /*
- * table.c: an array of objects, one a line below the names of the columns.
- * Where a terminal is too narrow, texts are cut and columns left out.
+ * An array of objects, one a line below the names of the columns.  Where a
+ * terminal is too narrow, texts are cut and columns left out.
  */
 void	print_rows(const struct ctl *, const char *const *columns, json_t *);
 
@@ -175,6 +175,9 @@ void	print_list(const struct ctl *, const char *const *columns, json_t *);
 
 /* One object, one member a line. */
 void	print_object(const struct ctl *, json_t *);
+
+/* The value of a member of this name, as text; the caller frees. */
+char	*print_text(const char *name, const json_t *value);
 
 /* A line of text for people, below lines with names of this width. */
 void	print_member(const struct ctl *, int width, const char *name,
@@ -219,6 +222,12 @@ int	rows_one(struct ctl *, const char *what, const struct rows_column *,
 /* A time of the database, which is UTC, in the form of RFC 3339. */
 #define ROWS_TIME_SIZE	40
 void	rows_time(char to[ROWS_TIME_SIZE], const char *text);
+
+/*
+ * Milliseconds from such a time until now; negative: in the future, or it is
+ * NULL or no such time.
+ */
+int64_t	moment_age_ms(const char *at);
 
 /* A member of an object; 0 or NULL if there is none. */
 static inline long long

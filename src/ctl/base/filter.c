@@ -14,41 +14,6 @@ filter_put_rows(struct store *s, const uint64_t *list, size_t n)
 	store_put(s, ")");
 }
 
-static void
-put_partition(struct store *s, const char *column, const char *value)
-{
-	if (column == NULL || value == NULL)
-		return;
-	store_put(s, " AND ");
-	store_put(s, column);
-	filter_put_in_label(s, value);
-}
-
-static void
-put_time_filter(struct store *s, const char *column, const char *op,
-    const char *moment)
-{
-	if (column == NULL || moment == NULL)
-		return;
-	store_put(s, " AND ");
-	store_put(s, column);
-	store_put(s, op);
-	store_put(s, moment);
-}
-
-/* STORE_BYTES for a column name known at run time. */
-static void
-put_bytes_of(struct store *s, const char *column)
-{
-	store_put(s, "IF(CHARSET(");
-	store_put(s, column);
-	store_put(s, ") = 'binary', ");
-	store_put(s, column);
-	store_put(s, ", CAST(CONVERT(");
-	store_put(s, column);
-	store_put(s, " USING utf8mb4) AS BINARY))");
-}
-
 /* The first comparison can use an index, the second compares bytes. */
 static void
 put_is_key(struct store *s, const char *column, const char *data, size_t len)
@@ -56,9 +21,14 @@ put_is_key(struct store *s, const char *column, const char *data, size_t len)
 	store_put(s, column);
 	store_put(s, " = ");
 	store_put_bytes(s, data, len);
-	store_put(s, " AND ");
-	put_bytes_of(s, column);
-	store_put(s, " = CAST(");
+	/* STORE_BYTES for a column name known at run time. */
+	store_put(s, " AND IF(CHARSET(");
+	store_put(s, column);
+	store_put(s, ") = 'binary', ");
+	store_put(s, column);
+	store_put(s, ", CAST(CONVERT(");
+	store_put(s, column);
+	store_put(s, " USING utf8mb4) AS BINARY)) = CAST(");
 	store_put_bytes(s, data, len);
 	store_put(s, " AS BINARY)");
 }
@@ -115,22 +85,37 @@ filter_put_in_labels(struct store *s, const json_t *labels)
 void
 filter_put(struct ctl *c, const struct filter *f)
 {
-	struct store	*s = c->store;
+	struct store		*s = c->store;
+	const struct args	*a = &c->args;
 
-	if (f->key != NULL && c->args.key != NULL) {
+	if (f->key != NULL && a->key != NULL) {
 		store_put(s, " AND");
-		filter_put_key(s, f->key, c->args.key);
+		filter_put_key(s, f->key, a->key);
 	}
-	put_partition(s, f->partition, c->args.partition);
-	if (f->type != NULL && c->args.type != NULL) {
+	if (f->partition != NULL && a->partition != NULL) {
+		store_put(s, " AND ");
+		store_put(s, f->partition);
+		filter_put_in_label(s, a->partition);
+	}
+	if (f->type != NULL && a->type != NULL) {
 		store_put(s, " AND (");
 		store_put(s, f->type);
 		store_put(s, " LIKE ");
-		store_put_pattern(s, c->args.type);
+		store_put_pattern(s, a->type);
 		store_put(s, " OR");
-		filter_put_key(s, f->type, c->args.type);
+		filter_put_key(s, f->type, a->type);
 		store_put(s, ")");
 	}
-	put_time_filter(s, f->time, " >= ", c->args.since);
-	put_time_filter(s, f->time, " < ", c->args.until);
+	if (f->time != NULL && a->since != NULL) {
+		store_put(s, " AND ");
+		store_put(s, f->time);
+		store_put(s, " >= ");
+		store_put(s, a->since);
+	}
+	if (f->time != NULL && a->until != NULL) {
+		store_put(s, " AND ");
+		store_put(s, f->time);
+		store_put(s, " < ");
+		store_put(s, a->until);
+	}
 }

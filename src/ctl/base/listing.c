@@ -71,36 +71,26 @@ take_page(struct ctl *c, struct cursor *w, const struct listing *l,
 	return 0;
 }
 
-/* Read until there are enough rows; pages grow, as filters may pass few. */
-static int
-collect(struct ctl *c, struct cursor *w, const struct listing *l,
-    struct found *f, struct err *e)
-{
-	size_t	max = f->limit + 1;
-
-	while (!f->ended && f->scanned < CURSOR_BUDGET &&
-	    json_array_size(f->rows) < f->limit) {
-		if (max > CURSOR_PAGE)
-			max = CURSOR_PAGE;
-		if (max > CURSOR_BUDGET - f->scanned)
-			max = CURSOR_BUDGET - f->scanned;
-		if (take_page(c, w, l, f, max, e) < 0)
-			return -1;
-		max *= 2;
-	}
-	return 0;
-}
-
 int
 listing_print(struct ctl *c, struct cursor *w, const struct listing *l,
     struct err *e)
 {
 	struct found	f = { .rows = json_array(),
 			    .limit = (size_t)c->args.limit };
-	char		scanned[DISPLAY_SIZE];
+	size_t		max = f.limit + 1;
 	bool		is_full;
-	int		rc = w == NULL ? -1 : collect(c, w, l, &f, e);
+	int		rc = w == NULL ? -1 : 0;
 
+	/* Pages grow, as filters may pass few rows. */
+	while (rc == 0 && !f.ended && f.scanned < CURSOR_BUDGET &&
+	    json_array_size(f.rows) < f.limit) {
+		if (max > CURSOR_PAGE)
+			max = CURSOR_PAGE;
+		if (max > CURSOR_BUDGET - f.scanned)
+			max = CURSOR_BUDGET - f.scanned;
+		rc = take_page(c, w, l, &f, max, e);
+		max *= 2;
+	}
 	cursor_free(w);
 	if (rc < 0) {
 		json_decref(f.rows);
@@ -117,7 +107,7 @@ listing_print(struct ctl *c, struct cursor *w, const struct listing *l,
 	if (!f.ended)
 		display_print(stderr, "outboxctl: %s%sthere may be more; to "
 		    "continue: --after %llu\n", is_full ? "" :
-		    display_number(scanned, (int64_t)f.scanned), is_full ?
+		    DISPLAY_NUMBER((int64_t)f.scanned), is_full ?
 		    "" : " rows were searched, ", (unsigned long long)f.last);
 	return CTL_DONE;
 }

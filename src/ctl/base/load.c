@@ -20,38 +20,29 @@ ctl_has_secrets(const struct ctl *c, struct err *e)
 	    conf_check_http_secrets(c->conf, e) == 0);
 }
 
-static bool
-load_conf(struct ctl *c, const char *path, struct err *e)
-{
-	c->conf = conf_load(path, NULL, e);
-	return c->conf != NULL && ctl_has_secrets(c, e);
-}
-
-/*
- * The daemon may run with what the file was before.  A file that is not the
- * default one and names no pid file may be that of anything.
- */
-static bool
-survives(struct ctl *c, const char *path)
-{
-	if (c->command->needs != NEEDS_STATE && c->command->needs != NEEDS_HOST)
-		return false;
-	c->bad_secret = c->conf != NULL;
-	if (c->conf == NULL)
-		c->conf = conf_load_host(path, strcmp(path,
-		    DEFAULT_CONF) != 0);
-	return c->conf != NULL;
-}
-
 bool
 ctl_load(struct ctl *c)
 {
 	struct conf	*former = c->conf;
+	bool		 whole;
 
-	c->conf = NULL;
 	c->bad_file.text[0] = '\0';
 	c->bad_secret = false;
-	if (!load_conf(c, c->path, &c->bad_file) && !survives(c, c->path)) {
+	c->conf = conf_load(c->path, NULL, &c->bad_file);
+	whole = c->conf != NULL && ctl_has_secrets(c, &c->bad_file);
+	/*
+	 * The daemon may run with what the file was before.  A file that is
+	 * not the default one and names no pid file may be that of anything.
+	 */
+	if (!whole && (c->command->needs == NEEDS_STATE ||
+	    c->command->needs == NEEDS_HOST)) {
+		c->bad_secret = c->conf != NULL;
+		if (c->conf == NULL)
+			c->conf = conf_load_host(c->path, strcmp(c->path,
+			    DEFAULT_CONF) != 0);
+		whole = c->conf != NULL;
+	}
+	if (!whole) {
 		conf_free(c->conf);
 		c->conf = former;
 		return false;

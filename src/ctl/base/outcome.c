@@ -7,29 +7,77 @@
 
 #include "ctl/base/outcome.h"
 
-#include <poll.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl/base/ctl.h"
-#include "ctl/base/document.h"
-#include "util/buf.h"
+#include "util/display.h"
+#include "util/sig.h"
 #include "util/utf8.h"
 #include "util/xalloc.h"
 
 /* Longer texts are cut, as one command may report thousands of messages. */
 #define ERRORS_MAX	4096
 
+/* Few digits: a configuration has 0.2, not 0.20000000000000001. */
+#define FLAGS		(JSON_COMPACT | JSON_PRESERVE_ORDER | \
+			    JSON_REAL_PRECISION(9))
+#define PATIENCE_MS	1000	/* with a reader, after a signal */
+
 static struct {
 	bool		 json, stream;
+	bool		 lost;		/* a document was not written */
 	bool		 told;		/* a document was printed */
 	json_t		*result;
 	struct buf	 errors;	/* joined by "; " */
 	char		*remedy;
 	json_t		*field;		/* members of the document, or NULL */
 } outcome;
+
+bool
+outcome_line(struct buf *line, json_t *v)
+{
+	char	*text = json_dumps(v, FLAGS);
+	bool	 is_json = text != NULL;
+
+	json_decref(v);
+	if (is_json)
+		display_escape(line, text);
+	buf_str(line, "\n");
+	free(text);
+	return is_json;
+}
+
+/* The status is the one that a shell reports of the signal. */
+static void
+wait_for_reader(void)
+{
+	struct pollfd	out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	while (sig_wait(&out, 1, -1) == 0)
+		if (poll(&out, 1, PATIENCE_MS) == 0)
+			_exit(128 + (got_hup ? SIGHUP : SIGTERM));
+}
+
+/* In pieces that a pipe takes as a whole, once it takes anything. */
+static bool
+write_all(const char *p, size_t left)
+{
+	ssize_t	n;
+
+	for (; left > 0; p += n, left -= (size_t)n) {
+		wait_for_reader();
+		n = write(STDOUT_FILENO, p, left < PIPE_BUF ? left : PIPE_BUF);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		n = n < 0 ? 0 : n;
+	}
+	return true;
+}
 
 void
 outcome_begin(void)
@@ -71,6 +119,20 @@ forget_errors(void)
 	outcome.field = NULL;
 }
 
+/* Print a document, which tells of all errors so far. */
+static void
+print_document(json_t *v)
+{
+	struct buf	line = { 0 };
+	bool		is_json = outcome_line(&line, v);
+
+	outcome.lost = !is_json || fflush(stdout) == EOF ||
+	    !write_all(line.data, line.len) || outcome.lost;
+	buf_free(&line);
+	outcome.told = true;
+	forget_errors();
+}
+
 void
 outcome_put(json_t *v)
 {
@@ -78,9 +140,7 @@ outcome_put(json_t *v)
 		outcome.result = v;
 		return;
 	}
-	document_print(v);
-	outcome.told = true;
-	forget_errors();
+	print_document(v);
 }
 
 void
@@ -121,9 +181,7 @@ outcome_failed(int status)
 {
 	if (!outcome.json || !outcome.stream)
 		return;
-	document_print(with_error(json_object(), status));
-	outcome.told = true;
-	forget_errors();
+	print_document(with_error(json_object(), status));
 }
 
 /*
@@ -158,7 +216,7 @@ bool
 outcome_is_written(void)
 {
 	return fflush(stdout) != EOF && !ferror(stdout) &&
-	    !document_is_lost();
+	    !outcome.lost;
 }
 
 bool
@@ -176,7 +234,7 @@ outcome_end(int status)
 
 	if (outcome.json) {
 		if ((last = last_document(status)) != NULL)
-			document_print(last);
+			print_document(last);
 		forget_errors();
 		buf_free(&outcome.errors);
 	}

@@ -13,6 +13,8 @@
 
 #include <jansson.h>
 
+#include "util/buf.h"
+
 /*
  * Outcomes are JSON from now on.  Without this call all others but
  * outcome_put() do nothing.
@@ -50,6 +52,12 @@ void	outcome_remedy(const char *);
 
 /* With outcome_stream(): print the errors now; the command goes on. */
 void	outcome_failed(int status);
+
+/*
+ * Append a document as a line, and free it.  false: it is no JSON, and the line
+ * is empty.
+ */
+bool	outcome_line(struct buf *, json_t *);
 
 /* Was all written so far?  No: the disk is full, for example. */
 bool	outcome_is_written(void);

@@ -1,6 +1,7 @@
 /* rows.c - see ctl.h */
 
 #include <string.h>
+#include <time.h>
 
 #include "ctl/base/ctl.h"
 #include "mysql/db.h"
@@ -13,6 +14,16 @@ rows_time(char to[ROWS_TIME_SIZE], const char *text)
 {
 	snprintf(to, ROWS_TIME_SIZE, "%.10sT%sZ", text,
 	    strlen(text) > 11 ? text + 11 : "00:00:00");
+}
+
+int64_t
+moment_age_ms(const char *at)
+{
+	struct tm	tm = { 0 };
+
+	if (at == NULL || strptime(at, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
+		return -1;
+	return ((int64_t)time(NULL) - (int64_t)timegm(&tm)) * 1000;
 }
 
 json_t *

@@ -60,15 +60,6 @@ screen_width(const struct ctl *c)
 
 /* Colour */
 
-static bool
-has_colour(void)
-{
-	const char	*off = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return is_terminal() && (off == NULL || *off == '\0') &&
-	    (term == NULL || strcmp(term, "dumb") != 0);
-}
-
 enum screen_colour
 screen_colour_of(const char *word)
 {
@@ -99,31 +90,19 @@ void
 screen_put(enum screen_colour colour, const char *text)
 {
 	static const char *const codes[] = { [SCREEN_BOLD] = "1",
-	    [SCREEN_GREEN] = "32", [SCREEN_YELLOW] = "33",
+	    [SCREEN_DIM] = "2", [SCREEN_GREEN] = "32", [SCREEN_YELLOW] = "33",
 	    [SCREEN_RED] = "1;31" };
+	const char	*off = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	if (colour == SCREEN_PLAIN || *text == '\0' || !has_colour()) {
+	if (colour == SCREEN_PLAIN || *text == '\0' || !is_terminal() ||
+	    (off != NULL && *off != '\0') ||
+	    (term != NULL && strcmp(term, "dumb") == 0)) {
 		display_print(screen_out(), "%s", text);
 	} else {
 		fprintf(screen_out(), "\033[%sm", codes[colour]);
 		display_print(screen_out(), "%s", text);
 		fputs("\033[0m", screen_out());
 	}
-}
-
-/* Lines */
-
-static void
-put_line(const char *text, size_t n, int width)
-{
-	char		*line = xasprintf("%.*s", (int)n, text);
-	struct buf	 b = { 0 };
-
-	buf_str(&b, "");
-	display_cut(&b, line, width);
-	display_print(screen_out(), "%s\n", b.data);
-	buf_free(&b);
-	free(line);
 }
 
 void
@@ -138,8 +117,16 @@ screen_put_lines(const struct ctl *c, int indent, const char *text)
 		return;
 	}
 	for (;;) {
+		struct buf	b = { 0 };
+		char		*line;
+
 		n = display_line(text, room);
-		put_line(text, n, room);
+		line = xstrndup(text, n);
+		buf_str(&b, "");
+		display_cut(&b, line, room);
+		display_print(screen_out(), "%s\n", b.data);
+		buf_free(&b);
+		free(line);
 		text += n;
 		text += strspn(text, " ");
 		if (*text == '\0')
@@ -163,19 +150,6 @@ screen_begin(void)
 		picture = open_memstream(&picture_text, &picture_size);
 }
 
-/*
- * Append the line to what is sent.  A cursor behind the last column is still in
- * it, so nothing may be cleared from there.
- */
-static void
-add_line(struct buf *b, const char *line, int width, int columns)
-{
-	buf_str(b, line);
-	if (width == 0 || width % columns != 0)
-		buf_str(b, CLEAR_LINE);
-	buf_str(b, "\n");
-}
-
 /* Append the lines that fit into the rows; the last row is the cursor's. */
 static void
 add_picture(struct buf *b, char *text, int rows, int columns)
@@ -193,7 +167,11 @@ add_picture(struct buf *b, char *text, int rows, int columns)
 		height = width == 0 ? 1 : (width + columns - 1) / columns;
 		if (rows > 0 && used + height + (left > 1) > rows - 1)
 			break;
-		add_line(b, line, width, columns);
+		buf_str(b, line);
+		/* A cursor behind the last column is still in it. */
+		if (width == 0 || width % columns != 0)
+			buf_str(b, CLEAR_LINE);
+		buf_str(b, "\n");
 		used += height;
 		left--;
 	}

@@ -12,8 +12,8 @@
 /* The columns of the terminal; 0: no limit (--wide, or no terminal). */
 int	screen_width(const struct ctl *);
 
-enum screen_colour { SCREEN_PLAIN, SCREEN_BOLD, SCREEN_GREEN, SCREEN_YELLOW,
-	SCREEN_RED };
+enum screen_colour { SCREEN_PLAIN, SCREEN_BOLD, SCREEN_DIM, SCREEN_GREEN,
+	SCREEN_YELLOW, SCREEN_RED };
 
 /* The colour of a state, a severity or a level; SCREEN_PLAIN: an unknown one */
 enum screen_colour screen_colour_of(const char *word);

@@ -37,14 +37,13 @@ connect_bus(struct doctor *d)
 {
 	size_t		n = d->ctl->conf->nats.servers.n;
 	struct err	e;
-	char		bytes[DISPLAY_SIZE];
 
 	for (size_t i = 0; i < n; i++) {
 		if (d->bus.ops->open(d->bus.arg, &e) == 0) {
 			doctor_say(d, DOCTOR_OK, "broker", "connected; it "
 			    "accepts messages of up to %s bytes",
-			    display_number(bytes,
-			    d->bus.ops->max_payload(d->bus.arg)));
+			    DISPLAY_NUMBER(d->bus.ops->max_payload(
+			    d->bus.arg)));
 			return true;
 		}
 		if (i + 1 < n)

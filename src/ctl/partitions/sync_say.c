@@ -62,7 +62,6 @@ say_obsolete(const struct sync *y)
 {
 	static const char *const	 shown[] = { "partition", "state",
 	    "waiting", "blocked", NULL };
-	char				 number[DISPLAY_SIZE];
 	json_t				*left = json_array(), *o, *n;
 	size_t				 i, empty = json_array_size(
 					    y->obsolete);
@@ -73,7 +72,7 @@ say_obsolete(const struct sync *y)
 		n = json_object_get(o, "waiting");
 		if (json_is_false(json_object_get(o, "exact")))
 			json_object_set_new(o, "waiting", json_sprintf("%s+",
-			    display_number(number, json_integer_value(n))));
+			    DISPLAY_NUMBER(json_integer_value(n))));
 		json_array_append(left, o);
 	}
 	empty -= json_array_size(left);

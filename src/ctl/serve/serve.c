@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ctl/base/command.h"
-#include "ctl/base/document.h"
 #include "ctl/base/outcome.h"
 #include "ctl/serve/serve.h"
 #include "util/xalloc.h"
@@ -135,7 +134,7 @@ answer(struct lines *l, int status, json_t *result)
 	struct buf	line = { 0 };
 	bool		is_read;
 
-	document_line(&line, json_pack("{s:i, s:o}", "exit", status, "result",
+	outcome_line(&line, json_pack("{s:i, s:o}", "exit", status, "result",
 	    result == NULL ? json_null() : result));
 	is_read = lines_answer(l, &line);
 	buf_free(&line);

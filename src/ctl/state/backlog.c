@@ -67,14 +67,12 @@ const char *
 state_parked_text(char text[STATE_PARKED_SIZE], const json_t *backlog)
 {
 	json_int_t	n = member_number(backlog, "parked");
-	char		number[DISPLAY_SIZE];
 	bool		least = json_is_true(json_object_get(backlog,
 			    "parked_least"));
 
-	display_number(number, n);
 	snprintf(text, STATE_PARKED_SIZE, "%s%s%s", n == 0 || least ||
 	    json_is_true(json_object_get(backlog, "exact")) ? "" : "about ",
-	    number, n > 0 && least ? " or more" : "");
+	    DISPLAY_NUMBER(n), n > 0 && least ? " or more" : "");
 	return text;
 }
 

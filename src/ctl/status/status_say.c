@@ -14,7 +14,6 @@
 
 #include <bsd/stdlib.h>
 
-#include "ctl/base/moment.h"
 #include "ctl/base/screen.h"
 #include "ctl/state/state.h"
 #include "health/health.h"
@@ -216,13 +215,12 @@ put_growth(struct buf *b, const json_t *backlog)
 	int		percent = json_is_true(json_object_get(backlog,
 			    "exact")) ? NOTABLE_PERCENT :
 			    NOTABLE_PERCENT_ESTIMATED;
-	char		number[DISPLAY_SIZE];
 
 	if (in_minute < NOTABLE_ROWS || in_minute <
 	    member_number(backlog, "waiting") / 100 * percent)
 		return;
 	buf_printf(b, ", %s by %s a second", rate < 0 ? "shrinks" : "grows",
-	    display_number(number, in_minute / 60));
+	    DISPLAY_NUMBER(in_minute / 60));
 	if (member_number(backlog, "drained_in_ms") > 0)
 		buf_printf(b, ", empty in %s", duration_words(member_number(
 		    backlog, "drained_in_ms")).text);
@@ -298,14 +296,13 @@ say_dead(const struct ctl *c, const json_t *status)
 	struct buf	 b = { 0 };
 	const char	*least = json_is_true(json_object_get(d, "exact")) ?
 			    "" : "at least ";
-	char		 fresh[DISPLAY_SIZE];
 
 	if (!json_is_object(d))
 		buf_str(&b, "no such table");
 	else
 		buf_printf(&b, "%s%s, %s%s new", least, COUNTED((uint64_t)
 		    member_number(d, "count"), "letter"), least,
-		    display_number(fresh, member_number(d, "new")));
+		    DISPLAY_NUMBER(member_number(d, "new")));
 	say_member(c, "dead", &b);
 }
 
@@ -417,15 +414,14 @@ static void
 say_daemon(const struct ctl *c, const json_t *this_host)
 {
 	struct buf	b = { 0 };
-	char		rate[DISPLAY_SIZE];
 
 	if (!json_is_object(this_host))
 		buf_str(&b, "does not run on this host");
 	else
 		buf_printf(&b, "pid %lld, generation %lld, %s messages/s",
 		    member_number(this_host, "pid"),
-		    member_number(this_host, "generation"), display_number(
-		    rate, member_number(this_host, "per_second")));
+		    member_number(this_host, "generation"),
+		    DISPLAY_NUMBER(member_number(this_host, "per_second")));
 	say_member(c, "daemon", &b);
 }
 

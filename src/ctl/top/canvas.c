@@ -19,22 +19,15 @@ cell_at(const struct canvas *c, int row, int col)
 	return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
 }
 
-static void
-blank(struct canvas *c, int row)
-{
-	struct cell	*cells = c->cells + (size_t)row * (size_t)c->cols;
-
-	for (int col = 0; col < c->cols; col++)
-		cells[col] = (struct cell){ " ", STYLE_PLAIN };
-}
-
 int
 canvas_add(struct canvas *c)
 {
 	c->cells = xreallocarray(c->cells, ((size_t)c->rows + 1) *
 	    (size_t)(c->cols > 0 ? c->cols : 1), sizeof(*c->cells));
 	c->rows++;
-	blank(c, c->rows - 1);
+	for (int i = 0; i < c->cols; i++)
+		c->cells[(size_t)(c->rows - 1) * (size_t)c->cols + (size_t)i] =
+		    (struct cell){ " ", STYLE_PLAIN };
 	return c->rows - 1;
 }
 
@@ -69,26 +62,6 @@ add_mark(struct cell *cell, const char *p, size_t n)
 	}
 }
 
-/* One character; returns its columns. */
-static int
-put_char(struct canvas *c, int row, int col, int style, const char *p,
-    size_t n, int columns)
-{
-	struct cell	*cell = cell_at(c, row, col), *half;
-
-	if (columns == 0) {
-		add_mark(cell_at(c, row, col - 1), p, n);
-		return 0;
-	}
-	if (cell == NULL)
-		return columns;
-	*cell = (struct cell){ .style = style };
-	memcpy(cell->text, p, n);
-	if (columns == 2 && (half = cell_at(c, row, col + 1)) != NULL)
-		*half = (struct cell){ .style = style };
-	return columns;
-}
-
 /* Free of what could harm, and not wider than this; the caller frees. */
 static char *
 fit(const char *text, int width)
@@ -112,9 +85,19 @@ canvas_put(struct canvas *c, int row, int col, int width, int style,
 	char	*fitting = fit(text, width < left ? width : left);
 	size_t	 n;
 
-	for (const char *p = fitting; *p != '\0'; p += n) {
+	for (const char *p = fitting; *p != '\0'; p += n, at += columns) {
+		struct cell *cell;
+
 		n = display_char(p, &columns);
-		at += put_char(c, row, at, style, p, n, columns);
+		cell = cell_at(c, row, columns == 0 ? at - 1 : at);
+		if (columns == 0) {
+			add_mark(cell, p, n);
+		} else if (cell != NULL) {
+			*cell = (struct cell){ .style = style };
+			memcpy(cell->text, p, n);
+			if (columns == 2 && cell_at(c, row, at + 1) != NULL)
+				cell[1] = (struct cell){ .style = style };
+		}
 	}
 	free(fitting);
 	return at - col;
@@ -173,19 +156,6 @@ canvas_copy(struct canvas *c, int row, int col, const struct canvas *from,
 			if ((to = cell_at(c, row + r, col + k)) != NULL &&
 			    (cell = cell_at(from, first + r, k)) != NULL)
 				*to = *cell;
-}
-
-char *
-canvas_text(const struct canvas *c, int row)
-{
-	struct buf	b = { 0 };
-
-	buf_str(&b, "");
-	for (int col = 0; col < c->cols; col++)
-		buf_str(&b, cell_at(c, row, col)->text);
-	while (b.len > 0 && b.data[b.len - 1] == ' ')
-		buf_chop(&b, 1);
-	return b.data;
 }
 
 char

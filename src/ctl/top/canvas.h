@@ -8,11 +8,12 @@
 #ifndef OUTBOXCTL_CANVAS_H
 #define OUTBOXCTL_CANVAS_H
 
-#include <stdbool.h>
+#include "ctl/base/screen.h"
 
 enum style {
-	STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_BAD,
-	STYLES
+	STYLE_PLAIN = SCREEN_PLAIN, STYLE_BOLD = SCREEN_BOLD,
+	STYLE_DIM = SCREEN_DIM, STYLE_GOOD = SCREEN_GREEN,
+	STYLE_WARN = SCREEN_YELLOW, STYLE_BAD = SCREEN_RED, STYLES
 };
 #define STYLE_REVERSE	0x10	/* to be added */
 
@@ -56,9 +57,6 @@ void	canvas_style(struct canvas *, int row, int col, int width, int style);
 /* Copy rows of another picture, from its row first on. */
 void	canvas_copy(struct canvas *, int row, int col,
 	    const struct canvas *from, int first, int rows);
-
-/* The row as text; the caller frees. */
-char	*canvas_text(const struct canvas *, int row);
 
 /* What is shown for a cell's text where only ASCII can be. */
 char	canvas_ascii(const char *text);

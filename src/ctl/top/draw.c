@@ -35,7 +35,7 @@ static const char	help[] =
 int
 draw_columns(const struct ui *u)
 {
-	const struct grid_column	*c = panel_columns(u->focus);
+	const struct grid_column	*c = panels[u->focus].columns;
 	int				 n = 0;
 
 	while (c != NULL && c[n].name != NULL)
@@ -43,27 +43,28 @@ draw_columns(const struct ui *u)
 	return n;
 }
 
-static struct grid_order
-order_of(const struct ui_list *l)
-{
-	return (struct grid_order){ .column = l->column,
-	    .reverse = l->reverse, .filter = l->filter };
-}
-
 /* Head and keys */
 
-/* "data of 12 s ago" */
+/* At the right the time, and "data of 12 s ago". */
 static void
-put_age(struct canvas *to, const struct model *m, const struct ui *u,
+put_head(struct canvas *to, const struct model *m, const struct ui *u,
     int64_t now)
 {
-	int64_t		age = now - m->round_at;
-	bool		old = m->round_at != 0 && age >= STALE_MS;
-	struct buf	b = { 0 };
-	char		at[16];
-	time_t		t = time(NULL);
-	struct tm	tm;
+	const char	*outbox = member_text(model_part(m, "outbox"), "name");
+	int64_t		 age = now - m->round_at;
+	bool		 old = m->round_at != 0 && age >= STALE_MS;
+	struct buf	 b = { 0 };
+	int		 used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD,
+			    "outboxctl top");
+	char		 at[16];
+	time_t		 t = time(NULL);
+	struct tm	 tm;
 
+	if (outbox != NULL && to->cols >= 60) {
+		buf_printf(&b, "  outbox: %s", outbox);
+		canvas_put(to, 0, used, to->cols / 2, STYLE_DIM, b.data);
+		buf_clear(&b);
+	}
 	strftime(at, sizeof(at), "%H:%M:%S", localtime_r(&t, &tm));
 	if (u->paused)
 		buf_str(&b, "paused, ");
@@ -73,23 +74,6 @@ put_age(struct canvas *to, const struct model *m, const struct ui *u,
 	canvas_put_right(to, 0, 20, to->cols - 20, u->paused || old ?
 	    STYLE_WARN : STYLE_DIM, b.data);
 	buf_free(&b);
-}
-
-static void
-put_head(struct canvas *to, const struct model *m, const struct ui *u,
-    int64_t now)
-{
-	const char	*outbox = member_text(model_part(m, "outbox"), "name");
-	struct buf	 b = { 0 };
-	int		 used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD,
-			    "outboxctl top");
-
-	if (outbox != NULL && to->cols >= 60) {
-		buf_printf(&b, "  outbox: %s", outbox);
-		canvas_put(to, 0, used, to->cols / 2, STYLE_DIM, b.data);
-		buf_free(&b);
-	}
-	put_age(to, m, u, now);
 }
 
 static void
@@ -111,7 +95,7 @@ put_keys(struct canvas *to, const struct ui *u)
 	}
 	used = canvas_put(to, row, 0, to->cols, STYLE_BOLD, "filter: ");
 	used += canvas_put(to, row, used, to->cols - used, STYLE_PLAIN,
-	    u->lists[u->focus].filter);
+	    u->lists[u->focus].order.filter);
 	canvas_put(to, row, used, 1, STYLE_REVERSE, " ");
 }
 
@@ -129,23 +113,22 @@ static void
 fill(struct content *c, const struct model *m, struct ui *u, enum panel p,
     int rows, int cols, int64_t now)
 {
-	struct ui_list		*l = &u->lists[p];
-	struct grid_order	 o = order_of(l);
+	struct ui_list	*l = &u->lists[p];
 
 	memset(c, 0, sizeof(*c));
 	canvas_reset(&c->text, 0, cols);
-	if (panel_columns(p) == NULL) {
+	if (panels[p].columns == NULL) {
 		panel_text(&c->text, m, p, rows, now);
 		c->total = c->text.rows;
 		return;
 	}
-	c->rows = panel_rows(m, p, &o);
+	c->rows = grid_select(m->rows[p], panels[p].columns, &l->order);
 	c->total = (int)json_array_size(c->rows);
 	c->head = 1;
 	if (l->cursor >= c->total)
 		l->cursor = c->total > 0 ? c->total - 1 : 0;
-	grid_draw(&c->text, c->rows, panel_columns(p), &o, u->focus == p ?
-	    l->cursor : -1);
+	grid_draw(&c->text, c->rows, panels[p].columns, &l->order,
+	    u->focus == p ? l->cursor : -1);
 }
 
 static void
@@ -175,32 +158,6 @@ scroll_to(struct ui_list *l, const struct content *c, int room)
 		l->top = last;
 }
 
-/* "Workers", and at the right "1-5 of 20" if there are more. */
-static void
-put_title(struct canvas *to, struct place at, const struct content *c,
-    const struct ui *u, enum panel p, const char *name, int room)
-{
-	const struct ui_list	*l = &u->lists[p];
-	struct buf		 b = { 0 }, more = { 0 };
-	int			 used, style = u->focus == p ? STYLE_BOLD |
-				    STYLE_REVERSE : STYLE_BOLD;
-
-	for (int i = 0; i < at.cols; i++)
-		canvas_put(to, at.row, at.col + i, 1, STYLE_DIM, "─");
-	buf_printf(&b, " %d %s ", p + 1, name);
-	used = canvas_put(to, at.row, at.col, at.cols, style, b.data);
-	buf_str(&more, "");
-	if (l->filter[0] != '\0')
-		buf_printf(&more, " \"%s\" ", l->filter);
-	if (c->total > room && room > 0)
-		buf_printf(&more, " %d-%d of %d ", l->top + 1, l->top + room,
-		    c->total);
-	canvas_put_right(to, at.row, at.col + used, at.cols - used,
-	    STYLE_PLAIN, more.data);
-	buf_free(&b);
-	buf_free(&more);
-}
-
 static const char *
 title_of(const struct model *m, enum panel p)
 {
@@ -209,20 +166,36 @@ title_of(const struct model *m, enum panel p)
 	if (p == PANEL_PROBLEMS &&
 	    json_array_size(model_part(m, "problems")) == 0)
 		return "Advice";
-	return panel_names[p];
+	return panels[p].name;
 }
 
+/* In its title at the right "1-5 of 20" if there are more. */
 static void
 put_panel(struct canvas *to, struct place at, const struct content *c,
     const struct model *m, struct ui *u, enum panel p)
 {
-	int	room = at.rows - 1 - c->head;
+	struct ui_list	*l = &u->lists[p];
+	struct buf	 b = { 0 };
+	int		 room = at.rows - 1 - c->head, used;
 
-	scroll_to(&u->lists[p], c, room > 0 ? room : 0);
-	put_title(to, at, c, u, p, title_of(m, p), room);
+	scroll_to(l, c, room > 0 ? room : 0);
+	for (int i = 0; i < at.cols; i++)
+		canvas_put(to, at.row, at.col + i, 1, STYLE_DIM, "─");
+	buf_printf(&b, " %d %s ", p + 1, title_of(m, p));
+	used = canvas_put(to, at.row, at.col, at.cols, u->focus == p ?
+	    STYLE_BOLD | STYLE_REVERSE : STYLE_BOLD, b.data);
+	buf_clear(&b);
+	if (l->order.filter[0] != '\0')
+		buf_printf(&b, " \"%s\" ", l->order.filter);
+	if (c->total > room && room > 0)
+		buf_printf(&b, " %d-%d of %d ", l->top + 1, l->top + room,
+		    c->total);
+	canvas_put_right(to, at.row, at.col + used, at.cols - used,
+	    STYLE_PLAIN, b.data);
+	buf_free(&b);
 	canvas_copy(to, at.row + 1, at.col, &c->text, 0, c->head);
 	canvas_copy(to, at.row + 1 + c->head, at.col, &c->text,
-	    c->head + u->lists[p].top, room);
+	    c->head + l->top, room);
 }
 
 /* What may be none is shown if there is any; all else always. */
@@ -306,24 +279,6 @@ name_of(const json_t *row)
 	return "";
 }
 
-/* The row of the page; at first, the one at the cursor. */
-static json_t *
-row_of(const json_t *rows, struct ui *u)
-{
-	json_t	*row;
-	size_t	 i;
-
-	if (u->row == NULL) {
-		row = json_array_get(rows, (size_t)u->lists[u->focus].cursor);
-		u->row = row == NULL ? NULL : xstrdup(name_of(row));
-		return row;
-	}
-	json_array_foreach(rows, i, row)
-		if (strcmp(name_of(row), u->row) == 0)
-			return row;
-	return NULL;
-}
-
 /* Lines below a title, from u->row_top on. */
 static void
 put_page(struct canvas *to, struct canvas *text, struct ui *u,
@@ -341,19 +296,29 @@ put_page(struct canvas *to, struct canvas *text, struct ui *u,
 	canvas_copy(to, 2, 0, text, u->row_top, room);
 }
 
+/* The page of a row: at first, of the one at the cursor. */
 static void
 draw_row(struct canvas *to, const struct model *m, struct ui *u)
 {
-	struct grid_order	 all = { .column = -1 };
-	struct grid_order	 o = u->row == NULL ?
-				    order_of(&u->lists[u->focus]) : all;
-	json_t			*rows = panel_rows(m, u->focus, &o);
-	json_t			*row = row_of(rows, u);
+	const struct ui_list	*l = &u->lists[u->focus];
+	json_t			*rows = grid_select(m->rows[u->focus],
+				    panels[u->focus].columns, &l->order);
+	json_t			*row = json_array_get(rows, (size_t)l->cursor);
+	json_t			*r;
 	struct canvas		 text = { 0 };
-	char			*title = xasprintf(" %s: %s ",
-				    panel_names[u->focus], u->row == NULL ?
-				    "" : u->row);
+	char			*title;
+	size_t			 i;
 
+	if (u->row != NULL) {
+		row = NULL;
+		json_array_foreach(m->rows[u->focus], i, r)
+			if (row == NULL && strcmp(name_of(r), u->row) == 0)
+				row = r;
+	} else if (row != NULL) {
+		u->row = xstrdup(name_of(row));
+	}
+	title = xasprintf(" %s: %s ", panels[u->focus].name,
+	    u->row == NULL ? "" : u->row);
 	canvas_reset(&text, 0, to->cols);
 	if (row != NULL)
 		panel_details(&text, row);

@@ -36,17 +36,6 @@ feed_end(struct feed *f)
 }
 
 static void
-ask(struct feed *f, int64_t now, struct err *e)
-{
-	if (f->round == NULL)
-		f->round = json_object();
-	if (agent_send(&f->agent, questions[f->asked].words, now, e) == 0)
-		f->asked++;
-	else
-		f->ask_at = now + AGAIN_MS;
-}
-
-static void
 take_answer(struct feed *f, struct err *e)
 {
 	struct buf	*b = &f->agent.answer;
@@ -63,15 +52,6 @@ take_answer(struct feed *f, struct err *e)
 		json_object_set(f->round, questions[f->asked - 1].name, result);
 	json_decref(answer);
 	buf_clear(b);
-}
-
-static bool
-is_over(const struct feed *f)
-{
-	const json_t	*status = json_object_get(f->round, "status");
-
-	return f->asked == NQUESTIONS || json_object_size(f->round) < f->asked ||
-	    !json_is_null(json_object_get(status, "database"));
 }
 
 static json_t *
@@ -100,7 +80,8 @@ end_round(struct feed *f, int64_t now)
 json_t *
 feed_round(struct feed *f, int64_t now, struct err *e)
 {
-	int	rc = agent_turn(&f->agent, now, e);
+	int		 rc = agent_turn(&f->agent, now, e);
+	const json_t	*status;
 
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		continue;
@@ -112,10 +93,19 @@ feed_round(struct feed *f, int64_t now, struct err *e)
 	}
 	if (rc > 0) {
 		take_answer(f, e);
-		if (is_over(f))
+		status = json_object_get(f->round, "status");
+		if (f->asked == NQUESTIONS ||
+		    json_object_size(f->round) < f->asked ||
+		    !json_is_null(json_object_get(status, "database")))
 			return end_round(f, now);
 	}
-	if (!f->agent.busy && (f->asked > 0 || now >= f->ask_at))
-		ask(f, now, e);
+	if (f->agent.busy || (f->asked == 0 && now < f->ask_at))
+		return NULL;
+	if (f->round == NULL)
+		f->round = json_object();
+	if (agent_send(&f->agent, questions[f->asked].words, now, e) == 0)
+		f->asked++;
+	else
+		f->ask_at = now + AGAIN_MS;
 	return NULL;
 }

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/base/ctl.h"
-#include "ctl/base/screen.h"
 #include "util/display.h"
 
 #define GAP		2	/* between columns */
 #define COLUMNS		16	/* of a grid, at most */
+#define RANKS		9
 #define FLEXIBLE_MIN	12
 
 void
@@ -34,25 +33,12 @@ grid_put_span(struct buf *b, int64_t ms)
 		buf_printf(b, "%lldd%02lldh", s / 86400, s / 3600 % 24);
 }
 
-int
-grid_style(const char *word)
-{
-	static const int	styles[] = {
-		[SCREEN_PLAIN] = STYLE_PLAIN, [SCREEN_BOLD] = STYLE_BOLD,
-		[SCREEN_GREEN] = STYLE_GOOD, [SCREEN_YELLOW] = STYLE_WARN,
-		[SCREEN_RED] = STYLE_BAD
-	};
-
-	return styles[screen_colour_of(word)];
-}
-
 /* The caller frees it as a buf. */
 static struct buf
 text_of(const json_t *row, const struct grid_column *c)
 {
 	const json_t	*v = json_object_get(row, c->name);
 	struct buf	 b = { 0 };
-	char		 number[DISPLAY_SIZE];
 
 	if (json_is_string(v))
 		buf_str(&b, json_string_value(v));
@@ -61,7 +47,7 @@ text_of(const json_t *row, const struct grid_column *c)
 	else if (c->kind == GRID_SPAN)
 		grid_put_span(&b, json_integer_value(v));
 	else if (c->kind == GRID_COUNT)
-		buf_str(&b, display_number(number, json_integer_value(v)));
+		buf_str(&b, DISPLAY_NUMBER(json_integer_value(v)));
 	else
 		buf_printf(&b, "%lld", (long long)json_integer_value(v));
 	return b;
@@ -89,56 +75,37 @@ is_known(const json_t *v)
 	return json_is_string(v) || json_is_integer(v);
 }
 
+/* Unknown ones come last, either way. */
 static int
-compare(const json_t *a, const json_t *b, const char *name)
+compare(const json_t *x, const json_t *y, bool reverse)
 {
-	const json_t	*x = json_object_get(a, name);
-	const json_t	*y = json_object_get(b, name);
+	int	n = json_is_string(x) - json_is_string(y);
 
+	if (is_known(x) != is_known(y))
+		return is_known(x) ? -1 : 1;
 	if (json_is_integer(x) && json_is_integer(y))
-		return (json_integer_value(x) > json_integer_value(y)) -
+		n = (json_integer_value(x) > json_integer_value(y)) -
 		    (json_integer_value(x) < json_integer_value(y));
-	if (json_is_string(x) && json_is_string(y))
-		return strcmp(json_string_value(x), json_string_value(y));
-	return json_is_string(x) - json_is_string(y);
+	else if (json_is_string(x) && json_is_string(y))
+		n = strcmp(json_string_value(x), json_string_value(y));
+	return reverse ? -n : n;
 }
 
-struct sorting {
-	const char	*name;
-	bool		 reverse;
-};
-
-static int
-by_member(const void *a, const void *b, void *how)
+/* Where a row belongs in a sorted list: behind those that are equal. */
+static size_t
+place_in(const json_t *list, const json_t *row, const char *name, bool reverse)
 {
-	const json_t *const	*x = a, *const *y = b;
-	const struct sorting	*s = how;
-	bool			 known = is_known(json_object_get(*x,
-				    s->name));
-	int			 n;
+	size_t	from = 0, to = json_array_size(list), middle;
 
-	/* Unknown ones come last, either way. */
-	if (known != is_known(json_object_get(*y, s->name)))
-		return known ? -1 : 1;
-	n = compare(*x, *y, s->name);
-	return s->reverse ? -n : n;
-}
-
-static void
-sort(json_t *list, struct sorting s)
-{
-	size_t	 n = json_array_size(list), i;
-	json_t	**rows = calloc(n + 1, sizeof(json_t *)), *row;
-
-	if (rows == NULL)
-		return;
-	json_array_foreach(list, i, row)
-		rows[i] = json_incref(row);
-	qsort_r(rows, n, sizeof(json_t *), by_member, &s);
-	json_array_clear(list);
-	for (i = 0; i < n; i++)
-		json_array_append_new(list, rows[i]);
-	free(rows);
+	while (from < to) {
+		middle = (from + to) / 2;
+		if (compare(json_object_get(row, name), json_object_get(
+		    json_array_get(list, middle), name), reverse) < 0)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	return from;
 }
 
 json_t *
@@ -149,12 +116,10 @@ grid_select(const json_t *rows, const struct grid_column *columns,
 	size_t	 i;
 
 	json_array_foreach(rows, i, row)
-		if (o->filter == NULL || *o->filter == '\0' ||
-		    has(row, columns, o->filter))
-			json_array_append(list, row);
-	if (o->column >= 0)
-		sort(list, (struct sorting){ columns[o->column].name,
-		    o->reverse });
+		if (*o->filter == '\0' || has(row, columns, o->filter))
+			json_array_insert(list, o->column < 0 ?
+			    json_array_size(list) : place_in(list, row,
+			    columns[o->column].name, o->reverse), row);
 	return list;
 }
 
@@ -192,7 +157,8 @@ show_rank(struct widths *w, const struct grid_column *c, int rank, int width)
 
 	for (int k = 0; c[k].name != NULL; k++) {
 		w->shown[k] = c[k].rank > rank ? 0 : w->natural[k];
-		if ((c[k].flags & GRID_FLEXIBLE) != 0 && w->shown[k] > FLEXIBLE_MIN)
+		if ((c[k].flags & GRID_FLEXIBLE) != 0 &&
+		    w->shown[k] > FLEXIBLE_MIN)
 			w->shown[k] = FLEXIBLE_MIN;
 		if (w->shown[k] > 0)
 			left -= w->shown[k] + GAP;
@@ -203,11 +169,8 @@ show_rank(struct widths *w, const struct grid_column *c, int rank, int width)
 static void
 fit_columns(struct widths *w, const struct grid_column *c, int width)
 {
-	int	rank = 0, left;
+	int	rank = RANKS, left;
 
-	for (int k = 0; c[k].name != NULL; k++)
-		if (c[k].rank > rank)
-			rank = c[k].rank;
 	while ((left = show_rank(w, c, rank, width)) < 0 && rank > 0)
 		rank--;
 	for (int k = 0; c[k].name != NULL && left > 0; k++) {
@@ -221,52 +184,39 @@ fit_columns(struct widths *w, const struct grid_column *c, int width)
 	}
 }
 
-static void
-put(struct canvas *to, int row, int col, int width, int style,
-    const struct grid_column *c, const char *text)
-{
-	if (c->kind == GRID_TEXT)
-		canvas_put(to, row, col, width, style, text);
-	else
-		canvas_put_right(to, row, col, width, style, text);
-}
-
-static void
-draw_titles(struct canvas *to, const struct widths *w,
-    const struct grid_column *c, const struct grid_order *o)
-{
-	int	row = canvas_add(to), col = 0;
-
-	for (int k = 0; c[k].name != NULL; k++) {
-		if (w->shown[k] == 0)
-			continue;
-		put(to, row, col, w->shown[k], k == o->column ? STYLE_BOLD :
-		    STYLE_DIM, &c[k], c[k].title);
-		col += w->shown[k];
-		if (k == o->column)
-			canvas_put(to, row, col, 1, STYLE_BOLD, o->reverse ?
-			    "↓" : "↑");
-		col += GAP;
-	}
-}
-
+/* Add a row; NULL: the titles. */
 static void
 draw_row(struct canvas *to, const struct widths *w,
-    const struct grid_column *c, const json_t *object, int reverse)
+    const struct grid_column *c, const struct grid_order *o,
+    const json_t *object, int reverse)
 {
 	int	row = canvas_add(to), col = 0;
 
 	canvas_style(to, row, 0, to->cols, STYLE_PLAIN | reverse);
 	for (int k = 0; c[k].name != NULL; k++) {
-		struct buf	b;
-		int		style;
+		bool		sorted = object == NULL && k == o->column;
+		int		style = sorted ? STYLE_BOLD : STYLE_DIM;
+		struct buf	b = { 0 };
 
 		if (w->shown[k] == 0)
 			continue;
-		b = text_of(object, &c[k]);
-		style = c[k].flags & GRID_COLOURED ? grid_style(b.data) : STYLE_PLAIN;
-		put(to, row, col, w->shown[k], style | reverse, &c[k], b.data);
-		col += w->shown[k] + GAP;
+		if (object == NULL) {
+			buf_str(&b, c[k].title);
+		} else {
+			b = text_of(object, &c[k]);
+			style = reverse | (c[k].flags & GRID_COLOURED ?
+			    (int)screen_colour_of(b.data) : STYLE_PLAIN);
+		}
+		if (c[k].kind == GRID_TEXT)
+			canvas_put(to, row, col, w->shown[k], style, b.data);
+		else
+			canvas_put_right(to, row, col, w->shown[k], style,
+			    b.data);
+		col += w->shown[k];
+		if (sorted)
+			canvas_put(to, row, col, 1, STYLE_BOLD, o->reverse ?
+			    "↓" : "↑");
+		col += GAP;
 		buf_free(&b);
 	}
 }
@@ -281,7 +231,8 @@ grid_draw(struct canvas *to, const json_t *rows, const struct grid_column *c,
 
 	measure(&w, rows, c);
 	fit_columns(&w, c, to->cols);
-	draw_titles(to, &w, c, o);
+	draw_row(to, &w, c, o, NULL, 0);
 	json_array_foreach(rows, i, row)
-		draw_row(to, &w, c, row, (int)i == cursor ? STYLE_REVERSE : 0);
+		draw_row(to, &w, c, o, row, (int)i == cursor ?
+		    STYLE_REVERSE : 0);
 }

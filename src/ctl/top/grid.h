@@ -17,7 +17,7 @@ enum grid_kind {
 };
 
 #define GRID_FLEXIBLE	1	/* takes what the other columns leave */
-#define GRID_COLOURED	2	/* by its word, see grid_style() */
+#define GRID_COLOURED	2	/* by its word, a state */
 
 struct grid_column {
 	const char	*name;		/* of the member; NULL ends the list */
@@ -28,10 +28,12 @@ struct grid_column {
 	int		 flags;		/* GRID_... */
 };
 
+#define GRID_FILTER	64
+
 struct grid_order {
-	int		 column;	/* -1: as the list is */
-	bool		 reverse;
-	const char	*filter;	/* rows that have it in a column */
+	int	column;		/* -1: as the list is */
+	bool	reverse;
+	char	filter[GRID_FILTER];	/* rows that have it in a column */
 };
 
 /* A new list, for the caller to free; the rows are those of the old one. */
@@ -47,8 +49,5 @@ void	 grid_draw(struct canvas *, const json_t *rows,
 
 /* Append a duration of a few characters: "85ms", "4.2s", "2m05s", "3d04h". */
 void	 grid_put_span(struct buf *, int64_t ms);
-
-/* The style of a state or severity. */
-int	 grid_style(const char *word);
 
 #endif

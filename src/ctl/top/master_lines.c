@@ -50,26 +50,6 @@ read_some(int *fd, char data[CHUNK])
 	return n < 0 ? 0 : (size_t)n;
 }
 
-/* Forget the oldest lines, if there are too many. */
-static void
-limit_held(struct master_lines *l)
-{
-	struct buf	*b = &l->held;
-	size_t		 cut;
-	char		*end;
-
-	if (b->len <= HELD_MAX)
-		return;
-	cut = b->len - HELD_MAX / 2;
-	end = memchr(b->data + cut, '\n', b->len - cut);
-	if (end != NULL)
-		cut = (size_t)(end + 1 - b->data);
-	memmove(b->data, b->data + cut, b->len - cut);
-	buf_chop(b, cut);
-	l->forgotten += cut;
-	l->shown = l->shown > cut ? l->shown - cut : 0;
-}
-
 void
 master_lines_drop_reports(struct master_lines *l)
 {
@@ -83,9 +63,20 @@ master_lines_next(struct master_lines *l)
 {
 	char		 data[CHUNK], *line, *end;
 	struct buf	*b = &l->held;
+	size_t		 cut;
 
 	buf_add(b, data, read_some(&l->log, data));
-	limit_held(l);
+	if (b->len > HELD_MAX) {
+		/* Forget the oldest lines. */
+		cut = b->len - HELD_MAX / 2;
+		end = memchr(b->data + cut, '\n', b->len - cut);
+		if (end != NULL)
+			cut = (size_t)(end + 1 - b->data);
+		memmove(b->data, b->data + cut, b->len - cut);
+		buf_chop(b, cut);
+		l->forgotten += cut;
+		l->shown = l->shown > cut ? l->shown - cut : 0;
+	}
 	if (l->shown == b->len)
 		return NULL;
 	line = b->data + l->shown;
@@ -110,21 +101,15 @@ print(int fd, const char *data, size_t n)
 
 /* 1: some was there, and is printed; -1: the terminal is gone. */
 static int
-copy(int *from, int to)
-{
-	char	data[CHUNK];
-	size_t	n = read_some(from, data);
-
-	return n == 0 ? 0 : print(to, data, n) ? 1 : -1;
-}
-
-static int
 copy_both(struct master_lines *l)
 {
-	int	log = copy(&l->log, STDERR_FILENO);
-	int	reports = copy(&l->reports, STDOUT_FILENO);
+	char	data[CHUNK];
+	size_t	log = read_some(&l->log, data), reports;
 
-	return log < 0 || reports < 0 ? -1 : log + reports;
+	if (!print(STDERR_FILENO, data, log))
+		return -1;
+	reports = read_some(&l->reports, data);
+	return !print(STDOUT_FILENO, data, reports) ? -1 : log + reports > 0;
 }
 
 void

@@ -11,48 +11,36 @@
 
 #define ERRORS_MAX	200	/* that are kept */
 
+const char *const	 model_counts[MODEL_COUNTS] = { "claimed",
+			    "published", "failed" };
+
 /* Errors */
 
-static bool
-is_known(const json_t *errors, const json_t *error)
-{
-	json_t	*e;
-	size_t	 i;
-
-	json_array_foreach(errors, i, e)
-		if (json_equal(e, error))
-			return true;
-	return false;
-}
-
-/* Where it belongs by its time. */
-static void
-insert_error(json_t *errors, json_t *error)
-{
-	const char	*at = member_text(error, "at");
-	json_t		*e;
-	size_t		 i;
-
-	json_array_foreach(errors, i, e)
-		if (strcmp(member_text(e, "at"), at) <= 0)
-			break;
-	json_array_insert(errors, i, error);
-	if (json_array_size(errors) > ERRORS_MAX)
-		json_array_remove(errors, ERRORS_MAX);
-}
-
+/* Each one once, where it belongs by its time. */
 static void
 add_error(struct model *m, const char *process, const char *at,
     const char *text)
 {
-	json_t	*e = json_pack("{s:s, s:s, s:s}", "at", at, "process", process,
-		    "text", text);
+	json_t	**errors = &m->rows[PANEL_ERRORS], *e;
+	json_t	 *new = json_pack("{s:s, s:s, s:s}", "at", at, "process",
+		    process, "text", text);
+	size_t	  i, place;
 
-	if (m->errors == NULL)
-		m->errors = json_array();
-	if (e != NULL && !is_known(m->errors, e))
-		insert_error(m->errors, e);
-	json_decref(e);
+	if (new == NULL)
+		return;
+	if (*errors == NULL)
+		*errors = json_array();
+	place = json_array_size(*errors);
+	json_array_foreach(*errors, i, e) {
+		if (json_equal(e, new)) {
+			json_decref(new);
+			return;
+		}
+		if (strcmp(member_text(e, "at"), at) <= 0 && i < place)
+			place = i;
+	}
+	json_array_insert_new(*errors, place, new);
+	json_array_remove(*errors, ERRORS_MAX);
 }
 
 static void
@@ -115,43 +103,24 @@ model_log(struct model *m, const char *line)
 
 /* Throughput */
 
-/* Another daemon counts from 0 again. */
-static int64_t
-grown(const json_t *now, const json_t *before, const char *name)
-{
-	int64_t	n = member_number(now, name);
-
-	if (json_is_object(before) && member_number(before, "pid") ==
-	    member_number(now, "pid"))
-		n -= member_number(before, name);
-	return n;
-}
-
+/* Add what was done since the round before. */
 static void
 count(struct model *m, const json_t *totals)
 {
-	struct model_counts	*w = &m->window.now;
+	const json_t	*before = m->totals;
+	bool		 same = json_is_object(before) && member_number(before,
+			    "pid") == member_number(totals, "pid");
 
-	if (json_is_object(totals) && m->totals != NULL) {
-		w->claimed += grown(totals, m->totals, "claimed");
-		w->published += grown(totals, m->totals, "published");
-		w->failed += grown(totals, m->totals, "failed");
-	}
+	/* Another daemon counts from 0 again. */
+	for (int i = 0; i < MODEL_COUNTS && before != NULL &&
+	    json_is_object(totals); i++)
+		m->window.now[i] += member_number(totals, model_counts[i]) -
+		    (same ? member_number(before, model_counts[i]) : 0);
 	/* Of a daemon that was away, all that it did is new. */
-	if (json_is_object(totals) || m->totals == NULL) {
+	if (json_is_object(totals) || before == NULL) {
 		json_decref(m->totals);
 		m->totals = json_incref((json_t *)totals);
 	}
-}
-
-static void
-take_rate(struct model *m)
-{
-	const json_t	*host = model_part(m, "this_host");
-
-	if (json_is_integer(json_object_get(host, "per_second")))
-		m->rates[m->nrates++ % MODEL_RATES] =
-		    member_number(host, "per_second");
 }
 
 void
@@ -163,9 +132,9 @@ model_tick(struct model *m, int64_t now)
 		w->begin = now;
 	if (now - w->begin < w->length)
 		return;
-	w->last = w->now;
+	memcpy(w->last, w->now, sizeof(w->last));
+	memset(w->now, 0, sizeof(w->now));
 	w->has_last = now - w->begin < 2 * w->length;
-	w->now = (struct model_counts){ 0 };
 	w->begin += (now - w->begin) / w->length * w->length;
 }
 
@@ -187,22 +156,24 @@ replace(json_t **to, json_t *value)
 void
 model_take(struct model *m, json_t *round, int64_t now)
 {
-	const json_t	*lists = json_object_get(round, "partitions");
+	json_t	*status = json_object_get(round, "status");
+	json_t	*host = json_object_get(status, "this_host");
 
 	model_tick(m, now);
 	replace(&m->host, json_incref(json_object_get(m->status,
 	    "this_host")));
-	replace(&m->status, json_incref(json_object_get(round, "status")));
+	replace(&m->status, json_incref(status));
 	m->round_at = now;
 	count(m, json_object_get(round, "totals"));
-	take_rate(m);
-	note_errors(m, json_object_get(m->status, "this_host"));
-	replace(&m->destinations, rows_of_destinations(json_object_get(
-	    m->status, "this_host")));
-	if (lists != NULL) {
-		m->lists_at = now;
-		replace(&m->workers, rows_of_workers(round, m->host));
-		replace(&m->partitions, rows_of_partitions(round));
+	if (json_is_integer(json_object_get(host, "per_second")))
+		m->rates[m->nrates++ % MODEL_RATES] =
+		    member_number(host, "per_second");
+	note_errors(m, host);
+	replace(&m->rows[PANEL_DESTINATIONS], rows_of_destinations(host));
+	if (json_object_get(round, "partitions") != NULL) {
+		replace(&m->rows[PANEL_WORKERS], rows_of_workers(round,
+		    m->host));
+		replace(&m->rows[PANEL_PARTITIONS], rows_of_partitions(round));
 	}
 	json_decref(round);
 }
@@ -211,10 +182,8 @@ void
 model_free(struct model *m)
 {
 	json_decref(m->status);
-	json_decref(m->workers);
-	json_decref(m->partitions);
-	json_decref(m->destinations);
-	json_decref(m->errors);
+	for (int p = 0; p < PANELS; p++)
+		json_decref(m->rows[p]);
 	json_decref(m->totals);
 	json_decref(m->host);
 	*m = (struct model){ 0 };

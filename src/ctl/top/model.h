@@ -12,29 +12,27 @@
 
 #include <jansson.h>
 
+#include "ctl/top/layout.h"
+
 #define MODEL_RATES	600	/* seconds whose rate is kept */
 
-/* Messages of this host. */
-struct model_counts {
-	int64_t	claimed, published, failed;
-};
+/* Messages of this host: claimed, published, failed. */
+#define MODEL_COUNTS	3
+extern const char *const	 model_counts[MODEL_COUNTS];
 
 struct model_window {
-	int64_t			begin, length;
-	struct model_counts	now, last;
-	bool			has_last;
+	int64_t		begin, length;
+	int64_t		now[MODEL_COUNTS], last[MODEL_COUNTS];
+	bool		has_last;
 };
 
 /* A zeroed one with a length of the window is ready. */
 struct model {
 	int64_t			 round_at;	/* 0: there was none yet */
-	int64_t			 lists_at;	/* when they were read */
 	json_t			*status;	/* or NULL */
-	json_t			*workers;	/* rows, see rows_of_workers() */
-	json_t			*partitions;	/* rows */
-	json_t			*destinations;	/* rows, of this host */
-	json_t			*errors;	/* rows, the newest first */
-	bool			 has_log;	/* they have lines of the log */
+	json_t			*rows[PANELS];	/* of lists, see rows.h;
+						   errors: newest first */
+	bool			 has_log;	/* errors have the log, too */
 	json_t			*totals;	/* of the round before */
 	json_t			*host;		/* this_host of that round */
 	int64_t			 rates[MODEL_RATES];	/* a ring */

@@ -7,13 +7,12 @@
 #include "ctl/top/model.h"
 #include "ctl/top/layout.h"
 
-extern const char *const	 panel_names[PANELS];
+struct panel_kind {
+	const char			*name;
+	const struct grid_column	*columns;	/* NULL: it is text */
+};
 
-/* The columns of a panel that is a list; NULL: it is text. */
-const struct grid_column	*panel_columns(enum panel);
-
-/* Its rows, sorted and filtered; the caller frees. */
-json_t	*panel_rows(const struct model *, enum panel, const struct grid_order *);
+extern const struct panel_kind	 panels[PANELS];
 
 /* Add the text of a panel that is no list, for a screen of so many rows. */
 void	 panel_text(struct canvas *, const struct model *, enum panel,

@@ -8,8 +8,6 @@
 
 #include <jansson.h>
 
-#include "ctl/top/grid.h"
-
 /* round is a document of feed.h, before the this_host of the one before. */
 json_t	*rows_of_workers(const json_t *round, const json_t *before);
 json_t	*rows_of_partitions(const json_t *round);
@@ -19,10 +17,5 @@ json_t	*rows_of_destinations(const json_t *this_host);
 
 /* "host:00" of a worker's id, whose random end is of no use to a reader. */
 json_t	*rows_short_id(const char *id);
-
-extern const struct grid_column	 rows_worker_columns[];
-extern const struct grid_column	 rows_partition_columns[];
-extern const struct grid_column	 rows_error_columns[];
-extern const struct grid_column	 rows_destination_columns[];
 
 #endif

@@ -18,30 +18,11 @@
 
 static bool	utf8, colour;
 
-static bool
-wants_colour(void)
-{
-	const char	*off = getenv("NO_COLOR");
-
-	return (off == NULL || *off == '\0') && has_colors();
-}
-
-static void
-begin_colour(void)
-{
-	colour = wants_colour() && start_color() == OK;
-	if (!colour)
-		return;
-	use_default_colors();
-	init_pair(STYLE_GOOD, COLOR_GREEN, -1);
-	init_pair(STYLE_WARN, COLOR_YELLOW, -1);
-	init_pair(STYLE_BAD, COLOR_RED, -1);
-}
-
 int
 terminal_begin(struct err *e)
 {
-	int	known;
+	const char	*off = getenv("NO_COLOR");
+	int		 known;
 
 	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
 		return err_set(e, "TERM=%s: no such terminal is known",
@@ -52,7 +33,14 @@ terminal_begin(struct err *e)
 	if (newterm(NULL, stdout, stdin) == NULL)
 		return err_set(e, "TERM=%s: this terminal cannot move its "
 		    "cursor", getenv("TERM"));
-	begin_colour();
+	colour = (off == NULL || *off == '\0') && has_colors() &&
+	    start_color() == OK;
+	if (colour) {
+		use_default_colors();
+		init_pair(STYLE_GOOD, COLOR_GREEN, -1);
+		init_pair(STYLE_WARN, COLOR_YELLOW, -1);
+		init_pair(STYLE_BAD, COLOR_RED, -1);
+	}
 	cbreak();
 	noecho();
 	nonl();
@@ -117,28 +105,21 @@ attributes_of(int style)
 	return style & STYLE_REVERSE ? a | A_REVERSE : a;
 }
 
-static void
-show_row(const struct canvas *c, int row)
-{
-	const struct cell	*cell = &c->cells[(size_t)row *
-				    (size_t)c->cols];
-
-	for (int col = 0; col < c->cols; col++, cell++) {
-		attrset(attributes_of(cell->style));
-		if (!utf8)
-			mvaddch(row, col, (chtype)(unsigned char)
-			    canvas_ascii(cell->text));
-		else if (cell->text[0] != '\0')
-			mvaddstr(row, col, cell->text);
-	}
-}
-
 void
 terminal_show(const struct canvas *c)
 {
+	const struct cell	*cell = c->cells;
+
 	erase();
 	for (int row = 0; row < c->rows && row < LINES; row++)
-		show_row(c, row);
+		for (int col = 0; col < c->cols; col++, cell++) {
+			attrset(attributes_of(cell->style));
+			if (!utf8)
+				mvaddch(row, col, (chtype)(unsigned char)
+				    canvas_ascii(cell->text));
+			else if (cell->text[0] != '\0')
+				mvaddstr(row, col, cell->text);
+		}
 	attrset(A_NORMAL);
 	wnoutrefresh(stdscr);
 	doupdate();

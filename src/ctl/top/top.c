@@ -87,37 +87,6 @@ take_rounds(struct view *v, int64_t now)
 		model_tick(&v->model, now);
 }
 
-static void
-take_log(struct view *v)
-{
-	char	*line;
-
-	while ((line = master_lines_next(&v->lines)) != NULL) {
-		model_log(&v->model, line);
-		free(line);
-	}
-}
-
-static void
-show(struct view *v, int64_t now)
-{
-	int	rows, cols;
-
-	terminal_size(&rows, &cols);
-	canvas_reset(&v->canvas, rows, cols);
-	draw(&v->canvas, &v->model, &v->ui, now);
-	terminal_show(&v->canvas);
-}
-
-static void
-take_keys(struct view *v)
-{
-	int	key;
-
-	while (!v->ui.quit && (key = terminal_key()) != KEY_NONE)
-		ui_key(&v->ui, key, draw_columns(&v->ui));
-}
-
 /* Until something is to be drawn: that is not for each report. */
 static void
 wait_for_news(struct view *v)
@@ -138,11 +107,21 @@ wait_for_news(struct view *v)
 static void
 look(struct view *v)
 {
+	char	*line;
+	int	 key, rows, cols;
+
 	while (!v->ui.quit && got_term == 0 && got_hup == 0) {
 		take_rounds(v, clock_ms());
-		take_log(v);
-		take_keys(v);
-		show(v, clock_ms());
+		while ((line = master_lines_next(&v->lines)) != NULL) {
+			model_log(&v->model, line);
+			free(line);
+		}
+		while (!v->ui.quit && (key = terminal_key()) != KEY_NONE)
+			ui_key(&v->ui, key, draw_columns(&v->ui));
+		terminal_size(&rows, &cols);
+		canvas_reset(&v->canvas, rows, cols);
+		draw(&v->canvas, &v->model, &v->ui, clock_ms());
+		terminal_show(&v->canvas);
 		wait_for_news(v);
 		follow_signals();
 	}

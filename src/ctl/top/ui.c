@@ -14,7 +14,7 @@ ui_begin(struct ui *u)
 	memset(u, 0, sizeof(*u));
 	u->focus = PANEL_WORKERS;
 	for (int p = 0; p < PANELS; p++)
-		u->lists[p].column = -1;
+		u->lists[p].order.column = -1;
 }
 
 void
@@ -27,20 +27,9 @@ ui_end(struct ui *u)
 /* The filter */
 
 static void
-put_character(char *text, int key)
-{
-	size_t	n = strlen(text);
-
-	if (n + 1 < UI_FILTER && key >= ' ' && key < 0x7f) {
-		text[n] = (char)key;
-		text[n + 1] = '\0';
-	}
-}
-
-static void
 edit_filter(struct ui *u, int key)
 {
-	char	*text = u->lists[u->focus].filter;
+	char	*text = u->lists[u->focus].order.filter;
 	size_t	 n = strlen(text);
 
 	switch (key) {
@@ -56,7 +45,10 @@ edit_filter(struct ui *u, int key)
 			text[n - 1] = '\0';
 		break;
 	default:
-		put_character(text, key);
+		if (n + 1 < GRID_FILTER && key >= ' ' && key < 0x7f) {
+			text[n] = (char)key;
+			text[n + 1] = '\0';
+		}
 	}
 }
 
@@ -100,12 +92,6 @@ move_in(int *at, int page, int key)
 }
 
 static void
-next_panel(struct ui *u, int step)
-{
-	u->focus = (enum panel)((u->focus + PANELS + step) % PANELS);
-}
-
-static void
 open_page(struct ui *u, int columns)
 {
 	if (u->page == UI_ALL)
@@ -124,29 +110,11 @@ go_back(struct ui *u)
 		u->page = UI_PANEL;
 		free(u->row);
 		u->row = NULL;
-	} else if (u->lists[u->focus].filter[0] != '\0') {
-		u->lists[u->focus].filter[0] = '\0';
+	} else if (u->lists[u->focus].order.filter[0] != '\0') {
+		u->lists[u->focus].order.filter[0] = '\0';
 	} else {
 		u->page = UI_ALL;
 	}
-}
-
-static void
-show_help(struct ui *u)
-{
-	if (u->page == UI_HELP)
-		return;
-	u->back = u->page;
-	u->page = UI_HELP;
-	u->row_top = 0;
-}
-
-/* Not sorted, then by each column. */
-static void
-next_sort(struct ui_list *l, int columns)
-{
-	if (columns > 0 && ++l->column >= columns)
-		l->column = -1;
 }
 
 /* Keys that only some pages have. */
@@ -168,13 +136,14 @@ page_key(struct ui *u, int key, int columns)
 	if (key >= '1' && key < '1' + PANELS)
 		u->focus = (enum panel)(key - '1');
 	else if (key == KEY_TAB || key == KEY_GO_RIGHT)
-		next_panel(u, 1);
+		u->focus = (enum panel)((u->focus + 1) % PANELS);
 	else if (key == KEY_BACK_TAB || key == KEY_GO_LEFT)
-		next_panel(u, -1);
-	else if (key == 's')
-		next_sort(l, columns);
+		u->focus = (enum panel)((u->focus + PANELS - 1) % PANELS);
+	else if (key == 's' && columns > 0)	/* not sorted; each column */
+		l->order.column = l->order.column + 1 < columns ?
+		    l->order.column + 1 : -1;
 	else if (key == 'r' && columns > 0)
-		l->reverse = !l->reverse;
+		l->order.reverse = !l->order.reverse;
 	else if (key == '/' && columns > 0)
 		u->filtering = true;
 }
@@ -196,7 +165,11 @@ ui_key(struct ui *u, int key, int columns)
 		break;
 	case '?':
 	case 'h':
-		show_help(u);
+		if (u->page != UI_HELP) {
+			u->back = u->page;
+			u->page = UI_HELP;
+			u->row_top = 0;
+		}
 		break;
 	case KEY_RETURN:
 		open_page(u, columns);

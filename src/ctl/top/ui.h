@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "ctl/top/grid.h"
 #include "ctl/top/layout.h"
 
 enum ui_page {
@@ -13,16 +14,12 @@ enum ui_page {
 	UI_HELP
 };
 
-#define UI_FILTER	64
-
 /* How a panel is looked at. */
 struct ui_list {
 	int	cursor;		/* row, or the first line of a text */
 	int	top;		/* first row that is shown */
 	int	page;		/* rows that there was room for */
-	int	column;		/* sorted by; -1: not sorted */
-	bool	reverse;
-	char	filter[UI_FILTER];
+	struct grid_order	order;
 };
 
 struct ui {
