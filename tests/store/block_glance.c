@@ -102,6 +102,7 @@ START_TEST(failed_tick_looks_again)
 	tick_adopt(&w.tick);
 	ck_ok(parked_round(&w.tick.backlog.parked, 100, clock_ms(), &e));
 	w.poll.ceiling_ms = 60000;
+	w.poll.at = INT64_MAX;
 	add_rows(1, 3, "'p00'");
 	story.before = "UPDATE `outbox` AS o";
 	story.meanwhile = "START TRANSACTION; SELECT lease_epoch FROM "
