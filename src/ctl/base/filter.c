@@ -9,43 +9,27 @@
 void
 filter_put_rows(struct store *s, const uint64_t *list, size_t n)
 {
-	store_put(s, " IN (");
-	store_put_list(s, list, n);
-	store_put(s, ")");
+	store_put(s, " IN (:rows)", SQL_LIST("rows", list, n));
 }
 
-/* The first comparison can use an index, the second compares bytes. */
-static void
-put_is_key(struct store *s, const char *column, const char *data, size_t len)
-{
-	store_put(s, column);
-	store_put(s, " = ");
-	store_put_bytes(s, data, len);
-	/* STORE_BYTES for a column name known at run time. */
-	store_put(s, " AND IF(CHARSET(");
-	store_put(s, column);
-	store_put(s, ") = 'binary', ");
-	store_put(s, column);
-	store_put(s, ", CAST(CONVERT(");
-	store_put(s, column);
-	store_put(s, " USING utf8mb4) AS BINARY)) = CAST(");
-	store_put_bytes(s, data, len);
-	store_put(s, " AS BINARY)");
-}
+/*
+ * The first comparison can use an index, the second compares bytes, as
+ * STORE_BYTES has them.
+ */
+#define IS_KEY(value)	":column = " value " AND IF(CHARSET(:column) = " \
+	"'binary', :column, CAST(CONVERT(:column USING utf8mb4) AS BINARY)) " \
+	"= CAST(" value " AS BINARY)"
 
 void
 filter_put_key(struct store *s, const char *column, const char *key)
 {
 	struct buf	bytes = { 0 };
+	bool		hex = printable_parse_hex(&bytes, key);
 
-	store_put(s, " ((");
-	put_is_key(s, column, key, strlen(key));
-	if (printable_parse_hex(&bytes, key)) {
-		store_put(s, ") OR (");
-		put_is_key(s, column, bytes.len == 0 ? "" : bytes.data,
-		    bytes.len);
-	}
-	store_put(s, "))");
+	store_put(s, " ((" IS_KEY(":text") "):or)",
+	    SQL_IF("or", hex, " OR (" IS_KEY(":bytes") ")"),
+	    SQL_PART("column", ((struct sql){ column })), SQL_TEXT("text", key),
+	    SQL_BYTES("bytes", bytes.len == 0 ? "" : bytes.data, bytes.len));
 	buf_free(&bytes);
 }
 
@@ -53,21 +37,19 @@ void
 filter_put_label(struct store *s, const char *label)
 {
 	struct buf	bytes = { 0 };
+	bool		hex = printable_parse_hex(&bytes, label);
 
-	store_put_labels(s, &label, 1);
-	if (printable_parse_hex(&bytes, label)) {
-		store_put_comma(s);
-		store_put_bytes(s, bytes.len == 0 ? "" : bytes.data, bytes.len);
-	}
+	store_put(s, ":label:bytes", SQL_LABELS("label", &label, 1),
+	    SQL_IF("bytes", hex, ",:hex"),
+	    SQL_BYTES("hex", bytes.len == 0 ? "" : bytes.data, bytes.len));
 	buf_free(&bytes);
 }
 
 void
 filter_put_in_label(struct store *s, const char *label)
 {
-	store_put(s, " IN (");
-	filter_put_label(s, label);
-	store_put(s, ")");
+	store_put(s, " IN (:label)", SQL_PUT("label", s,
+	    filter_put_label(s, label)));
 }
 
 void
@@ -87,35 +69,26 @@ filter_put(struct ctl *c, const struct filter *f)
 {
 	struct store		*s = c->store;
 	const struct args	*a = &c->args;
+	bool			 key = f->key != NULL && a->key != NULL;
+	bool			 type = f->type != NULL &&
+				    a->type != NULL;
+	bool			 partition = f->partition != NULL &&
+				    a->partition != NULL;
 
-	if (f->key != NULL && a->key != NULL) {
-		store_put(s, " AND");
-		filter_put_key(s, f->key, a->key);
-	}
-	if (f->partition != NULL && a->partition != NULL) {
-		store_put(s, " AND ");
-		store_put(s, f->partition);
-		filter_put_in_label(s, a->partition);
-	}
-	if (f->type != NULL && a->type != NULL) {
-		store_put(s, " AND (");
-		store_put(s, f->type);
-		store_put(s, " LIKE ");
-		store_put_pattern(s, a->type);
-		store_put(s, " OR");
-		filter_put_key(s, f->type, a->type);
-		store_put(s, ")");
-	}
-	if (f->time != NULL && a->since != NULL) {
-		store_put(s, " AND ");
-		store_put(s, f->time);
-		store_put(s, " >= ");
-		store_put(s, a->since);
-	}
-	if (f->time != NULL && a->until != NULL) {
-		store_put(s, " AND ");
-		store_put(s, f->time);
-		store_put(s, " < ");
-		store_put(s, a->until);
-	}
+	store_put(s, ":key:partition:type:since:until",
+	    SQL_IF("key", key, " AND:is_key"),
+	    SQL_PUT_IF("is_key", key, s, filter_put_key(s, f->key, a->key)),
+	    SQL_IF("partition", partition, " AND :its_partition:is_label"),
+	    SQL_PART("its_partition", ((struct sql){ f->partition })),
+	    SQL_PUT_IF("is_label", partition, s,
+	    filter_put_in_label(s, a->partition)),
+	    SQL_IF("type", type, " AND (:its_type LIKE :pattern OR:is_type)"),
+	    SQL_PART("its_type", ((struct sql){ f->type })), SQL_PATTERN("pattern", a->type),
+	    SQL_PUT_IF("is_type", type, s,
+	    filter_put_key(s, f->type, a->type)),
+	    SQL_PART("its_time", ((struct sql){ f->time })),
+	    SQL_IF("since", f->time != NULL && a->since != NULL,
+	    " AND :its_time >= :from"), SQL_RAW("from", a->since),
+	    SQL_IF("until", f->time != NULL && a->until != NULL,
+	    " AND :its_time < :before"), SQL_RAW("before", a->until));
 }
