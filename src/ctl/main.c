@@ -71,7 +71,7 @@ static const struct command commands[] = {
 	  .help = "make delayed messages due now" },
 	{ .words = "messages discard", .options = "wait", .rest = "SEQUENCE...",
 	  .min = 1, .max = INT_MAX, .kind = COMMAND_CHANGES,
-	  .change = &messages_discard,
+	  .table = T_DEAD, .change = &messages_discard,
 	  .help = "move waiting messages to the dead letters" },
 	{ .words = "messages resolve", .options = "sent unsent all key type "
 	  "partition since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
@@ -82,42 +82,45 @@ static const struct command commands[] = {
 	  .kind = COMMAND_CHANGES, .change = &messages_replay,
 	  .help = "send delivered messages again" },
 	{ .words = "dead groups", .options = "key type partition since until "
-	  "limit", .run = dead_groups,
+	  "limit", .table = T_DEAD, .run = dead_groups,
 	  .help = "count dead letters by their error" },
 	{ .words = "dead list", .options = "key type partition group since "
-	  "until after limit", .run = dead_list,
+	  "until after limit", .table = T_DEAD, .run = dead_list,
 	  .help = "list dead letters: messages that were given up" },
 	{ .words = "dead show", .options = "payload raw", .rest = "SEQUENCE",
-	  .min = 1, .max = 1, .run = dead_show,
+	  .min = 1, .max = 1, .table = T_DEAD, .run = dead_show,
 	  .help = "show all details of a dead letter" },
 	{ .words = "dead retry", .options = "all key type partition group "
 	  "since until", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .change = &dead_retry,
+	  .kind = COMMAND_CHANGES, .table = T_DEAD, .change = &dead_retry,
 	  .help = "put dead letters back into the outbox, in order" },
 	{ .words = "dead purge", .options = "all key type partition group "
 	  "since until release", .rest = "[SEQUENCE...]", .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .change = &dead_purge,
+	  .kind = COMMAND_CHANGES, .table = T_DEAD, .change = &dead_purge,
 	  .help = "delete dead letters; their events stay" },
 	{ .words = "dead bury", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_bury,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .table = T_BLOCKED,
+	  .change = &keys_bury,
 	  .help = "the same as keys bury" },
 	{ .words = "keys blocked", .options = "after limit",
-	  .run = keys_blocked,
+	  .table = T_BLOCKED, .run = keys_blocked,
 	  .help = "list keys whose messages wait behind one that failed" },
 	{ .words = "keys release", .rest = "KEY...", .min = 1, .max = INT_MAX,
-	  .kind = COMMAND_CHANGES, .change = &keys_release,
+	  .kind = COMMAND_CHANGES, .table = T_BLOCKED, .change = &keys_release,
 	  .help = "release halted keys, so that their messages are sent" },
 	{ .words = "keys bury", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_bury,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .table = T_BLOCKED,
+	  .change = &keys_bury,
 	  .help = "make the messages that are held dead letters" },
 	{ .words = "keys retry", .options = "all", .rest = "[KEY...]",
-	  .max = INT_MAX, .kind = COMMAND_CHANGES, .change = &keys_retry,
+	  .max = INT_MAX, .kind = COMMAND_CHANGES, .table = T_BLOCKED,
+	  .change = &keys_retry,
 	  .help = "try the messages that are held again, now" },
 	{ .words = "stream republish", .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_SERVERS, .run = stream_republish,
 	  .help = "send delivered messages again that the stream lacks" },
 	{ .words = "stream forget", .kind = COMMAND_CHANGES,
-	  .change = &stream_forget,
+	  .table = T_STREAMS, .change = &stream_forget,
 	  .help = "stop reporting what the stream has lost" },
 	{ .words = "stream info", .kind = COMMAND_OTHER, .needs = NEEDS_SERVERS,
 	  .run = stream_info,
@@ -126,10 +129,10 @@ static const struct command commands[] = {
 	  .kind = COMMAND_ADDS, .needs = NEEDS_SERVERS, .run = stream_add,
 	  .help = "create the stream nats.stream for nats.subject" },
 	{ .words = "phantoms forget", .kind = COMMAND_CHANGES,
-	  .change = &phantoms_forget,
+	  .table = T_STREAMS, .change = &phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
 	{ .words = "audit list", .options = "command user since until after "
-	  "limit", .run = audit_list,
+	  "limit", .table = T_AUDIT, .run = audit_list,
 	  .help = "list the changes made with this tool, newest first" },
 	{ .words = "enqueue", .options = "dry-run batch skip-bad",
 	  .rest = "[FILE]", .max = 1, .kind = COMMAND_ADDS, .run = enqueue,
@@ -241,6 +244,8 @@ run_command(struct ctl *c, const char *path)
 		return ctl_error("%s", e.text);
 	if (c->command->needs <= NEEDS_DATABASE &&
 	    (status = ctl_connect(c)) != CTL_DONE)
+		return status;
+	if ((status = ctl_check_table(c)) != CTL_DONE)
 		return status;
 	return c->command->change != NULL ? change_run(c) : c->command->run(c);
 }

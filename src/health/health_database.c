@@ -31,7 +31,9 @@ judge_database(struct health *h)
 	const char	*error = health_text(db, "error");
 	struct buf	 remedy = { 0 };
 
-	if (!json_is_object(db))
+	/* A table that is gone is a problem of its own. */
+	if (!json_is_object(db) ||
+	    json_array_size(json_object_get(h->state, "missing")) > 0)
 		return;
 	health_database_remedy(h, error, &remedy);
 	health_add(h, HEALTH_DATABASE, (struct health_about){ 0 }, remedy.data,

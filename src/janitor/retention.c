@@ -253,7 +253,7 @@ purge_dead_batch(struct retention *r, struct err *e)
 	struct prune_page	*p = &r->dead_page;
 	struct watermark	 h;
 
-	if (!store_has(r->store, T_DEAD) || clock_ms() < r->dead_at) {
+	if (store_is_pillar(r->store) || clock_ms() < r->dead_at) {
 		r->phase = END;
 		return 0;
 	}

@@ -16,7 +16,7 @@ reconcile_begin(struct reconcile *w, struct err *e)
 
 	if (watermark_read(w->store, &w->watermark, e) < 0)
 		return -1;
-	if (!w->watermark.known && store_has(w->store, T_SETTINGS))
+	if (!w->watermark.known && !store_is_pillar(w->store))
 		err_set(e, "%s.reconcile_watermark is not set: set it to the "
 		    "newest event, or a lower one that is above all whose "
 		    "rows were pruned: what is above it and has no row is "
@@ -41,7 +41,7 @@ reconcile_put_joins(struct store *s)
 {
 	store_put(s, " LEFT JOIN {outbox} AS o "
 	    "ON {o.global_sequence} = {e.sequence}:dead",
-	    SQL_IF("dead", store_has(s, T_DEAD),
+	    SQL_IF("dead", !store_is_pillar(s),
 	    " LEFT JOIN {dead} AS d ON d.global_sequence = {e.sequence}"));
 }
 
@@ -49,7 +49,7 @@ void
 reconcile_put_missing(struct store *s)
 {
 	store_put(s, "{o.global_sequence} IS NULL:dead",
-	    SQL_IF("dead", store_has(s, T_DEAD),
+	    SQL_IF("dead", !store_is_pillar(s),
 	    " AND d.global_sequence IS NULL"));
 }
 

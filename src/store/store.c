@@ -401,29 +401,25 @@ store_begin_in_a_hurry(struct store *s, struct err *e)
 }
 
 bool
-store_has(const struct store *s, enum store_table table)
+store_is_pillar(const struct store *s)
 {
-	return s->exists[table];
+	return s->profile == PROFILE_PILLAR;
+}
+
+bool
+store_is_full(const struct store *s)
+{
+	return s->profile == PROFILE_FULL;
+}
+
+bool
+store_lacks(const struct store *s, enum store_table t)
+{
+	return s->profile != PROFILE_PILLAR && !s->exists[t];
 }
 
 const char *
 store_table_name(const struct store *s, enum store_table table)
 {
 	return s->tables[table];
-}
-
-bool
-store_has_column(const struct store *s, enum store_column column)
-{
-	return s->columns[column];
-}
-
-bool
-store_has_columns(const struct store *s, enum store_column from,
-    enum store_column upto)
-{
-	for (unsigned i = from; i <= upto; i++)
-		if (!s->columns[i])
-			return false;
-	return true;
 }

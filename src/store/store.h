@@ -102,19 +102,34 @@ void		 store_note_dead(struct store *, const char *nonce);
 void		 store_forget_dead(struct store *);	/* all of them */
 
 /*
- * store_schema.c - which tables and columns the database has
+ * store_schema.c - what the tables can do
  */
 
 /*
  * The schema version of sql/schema.sql.  A daemon refuses to run on a newer
  * one, so raise it there only when an older daemon would do harm.  This daemon
- * must also run on the version before.
+ * must also run on the version before: what is full now becomes before, with
+ * the code that asks for it.
  */
 extern const unsigned	store_schema_version;
 
 /*
- * Read which columns and indexes there are.  A missing one that the protocol
- * needs is an error; an optional one costs a warning at most.
+ * A database has one of three profiles.  pillar: of the tables the outbox, the
+ * events, the leases and the workers, and none that the daemon has beside them.
+ * before: all tables, as the schema version before has them.  full: as this
+ * version has them.
+ */
+enum store_profile { PROFILE_PILLAR, PROFILE_BEFORE, PROFILE_FULL };
+
+/* The profile, as of store_learn(): is it no more than pillar; is it full? */
+bool	store_is_pillar(const struct store *);
+bool	store_is_full(const struct store *);
+
+/*
+ * Read which profile it is, and which columns and indexes the outbox and the
+ * events have.  What is missing of the profile is an error that names it and
+ * says what to run; so is a database with some tables of ours and not others.
+ * But a store that has learnt pillar goes on with that while others are made.
  */
 int	store_learn(struct store *, struct err *);
 
@@ -137,8 +152,8 @@ enum store_table {
 	T_BLOCKED, T_STREAMS, T_AUDIT, T_REGISTRY, NTABLES
 };
 
-/* Does the table exist, as of store_learn? */
-bool	store_has(const struct store *, enum store_table);
+/* Some tables of ours were there, as of store_learn, and this was not. */
+bool	store_lacks(const struct store *, enum store_table);
 
 /*
  * Insert the missing lease rows p00, p01, ... up to the largest declared count;
@@ -814,7 +829,7 @@ int	store_holes_change(struct store *, const char *stream,
 /* All that is told is accepted.  Part of a transaction. */
 int	store_holes_accept(struct store *, const char *stream, struct err *);
 
-/* Are there the columns and the index for rounds? */
+/* Are there full tables, and the index for rounds? */
 bool	store_can_scrub(const struct store *);
 
 /* The scrub of a stream. */

@@ -53,7 +53,7 @@ count_rows(struct store *s, const char *index, struct sql where, unsigned max,
 
 	store_sql(s, "SELECT :parked FROM {outbox} FORCE INDEX (:index) "
 	    "WHERE :where LIMIT :max",
-	    SQL_EITHER("parked", store_has(s, T_BLOCKED),
+	    SQL_EITHER("parked", !store_is_pillar(s),
 	    PARKED_RANGE("{partition_key}"), "0"),
 	    SQL_NAME("index", index), SQL_PART("where", where),
 	    SQL_NUMBER("max", max + 1));
@@ -203,7 +203,7 @@ store_backlog(struct store *s, struct store_backlog *b, struct err *e)
 	if (measure(s, index, SQL(WAITING), STORE_BACKLOG_EXACT, b, e) < 0)
 		return -1;
 	b->parked_least = b->known && !b->exact;
-	if (!b->parked_least || !store_has(s, T_BLOCKED) ||
+	if (!b->parked_least || store_is_pillar(s) ||
 	    store_index(s) != INDEX_BY_TIME)
 		return 0;
 	if (estimate(s, index, SQL(WAITING " AND "

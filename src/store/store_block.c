@@ -19,7 +19,7 @@
 bool
 store_can_block(const struct store *s)
 {
-	return s->exists[T_BLOCKED] && s->conf->worker.leasing;
+	return !store_is_pillar(s) && s->conf->worker.leasing;
 }
 
 int

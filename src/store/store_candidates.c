@@ -112,7 +112,7 @@ store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 	    ":message FROM " STORE_ROWS_AND_EVENTS("{index}")
 	    " AND {o.claim_token} IS NULL"),
 	    SQL_PUT_IF("message", max > 0, s, store_put_msg(s, max)),
-	    SQL_IF("leased", s->exists[T_BLOCKED],
+	    SQL_IF("leased", !store_is_pillar(s),
 	    "({o.partition_key} IS NULL OR {o.partition_key} <= '!' OR "
 	    "{o.partition_key} >= '!a') AND "),
 	    SQL_NUMBER("max", GLANCE_ROWS));

@@ -104,9 +104,9 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	    "{o.available_at} = {now} + INTERVAL :ttl MICROSECOND, "
 	    "{o.claim_token} = :token "
 	    "WHERE {o.global_sequence} IN (:rows) AND {o.published_at} IS NULL "
-	    "AND {o.claim_token} :free:in_time:ours",
-	    SQL_IF("doubt", abandoned && store_has_column(s,
-	    COL_IN_DOUBT_SINCE),
+	    "AND {o.claim_token} :free AND ({o.scheduled_at} IS NULL "
+	    "OR {o.scheduled_at} <= NOW(6)):ours",
+	    SQL_IF("doubt", abandoned && store_has_word(s, "in_doubt_since"),
 	    "{o.in_doubt_since} = COALESCE({o.in_doubt_since}, "
 	    "{o.available_at} - INTERVAL 1000 * "
 	    "IF(CONVERT({o.claim_token} USING utf8mb4) REGEXP "
@@ -118,8 +118,6 @@ run_claim(struct store *s, const struct claim *c, bool abandoned,
 	    "LEFT({o.claim_token}, 16) IN (:nonce:dead))",
 	    "IS NULL AND :is_due"),
 	    SQL_PUT_IF("is_due", !abandoned, s, store_put_is_due(s)),
-	    SQL_IF("in_time", store_has_word(s, "scheduled_at"),
-	    " AND ({o.scheduled_at} IS NULL OR {o.scheduled_at} <= NOW(6))"),
 	    SQL_IF("ours", s->conf->worker.leasing,
 	    " AND COALESCE({o.partition_key}, '') IN (:labels) "
 	    "AND (SELECT COUNT(*) FROM {partitions} AS p "

@@ -10,6 +10,7 @@
 
 #include "store/store_impl.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -135,4 +136,27 @@ store_put_column(struct store *s, const char *word, size_t len)
 	else
 		db_name(&s->sql, s->names[i]);
 	return true;
+}
+
+void
+store_put_verb(struct store *s, const char *word, size_t len)
+{
+	const char	*verb = word, *name;
+	int		 i;
+
+	word = (const char *)memchr(word, ' ', len) + 1;
+	len -= (size_t)(word - verb);
+	name = memchr(word, '.', len);
+	name = name == NULL ? word : name + 1;
+	i = find_column(name, len - (size_t)(name - word));
+	assert(i >= 0);
+	if (verb[0] == 'a') {
+		buf_str(&s->sql, "AS ");
+		db_name(&s->sql, s->names[i][0] != '\0' ? s->names[i] :
+		    columns[i].word);
+	} else if (s->there[i]) {
+		buf_str(&s->sql, ", ");
+		store_put_column(s, word, len);
+		buf_str(&s->sql, " = NULL");
+	}
 }

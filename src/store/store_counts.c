@@ -18,7 +18,7 @@
 bool
 store_counts_from_file(const struct store *s, struct counts *c)
 {
-	if (s->exists[T_SETTINGS])
+	if (!store_is_pillar(s))
 		return false;
 	conf_counts(s->conf, c);
 	c->changed = true;
@@ -37,16 +37,11 @@ store_take_counts(const struct db_rows *rows, unsigned at, struct counts *c,
 int
 store_check_counts(struct store *s, struct err *e)
 {
-	bool	there;
-
-	if (s->exists[T_SETTINGS])
+	if (!store_is_pillar(s))
 		return 0;
-	store_sql(s, "SELECT 1 FROM information_schema.tables "
-	    "WHERE table_schema = DATABASE() AND table_name = :settings",
-	    SQL_TEXT("settings", s->tables[T_SETTINGS]));
-	if (store_query_any(s, "counts", &there, e) < 0)
+	if (store_learn(s, e) < 0)
 		return -1;
-	if (!there)
+	if (store_is_pillar(s))
 		return 0;
 	store_close(s);
 	return err_set(e, "%s has new columns: connecting again to read the "
@@ -91,15 +86,12 @@ store_check_partition_by(struct store *s, struct err *e)
 			    conf_column(s->conf, s->conf->outbox.partition_by);
 	char		 theirs[256] = "";
 
-	if (!s->exists[T_SETTINGS])
+	if (store_is_pillar(s))
 		return 0;
-	if (store_has_column(s, COL_PARTITION_BY)) {
-		store_sql(s, "SELECT COALESCE(partition_by, '') "
-		    "FROM {settings} WHERE id = 1");
-		if (store_query_text(s, "settings", theirs, sizeof(theirs),
-		    e) < 0)
-			return -1;
-	}
+	store_sql(s, "SELECT COALESCE(partition_by, '') "
+	    "FROM {settings} WHERE id = 1");
+	if (store_query_text(s, "settings", theirs, sizeof(theirs), e) < 0)
+		return -1;
 	return strcmp(theirs, ours) == 0 ? 0 : err_set(e, "settings: producers "
 	    "compute partitions of %s (%s.partition_by), and "
 	    "outbox.partition_by is %s: outboxctl schema install makes them "

@@ -46,7 +46,9 @@ struct store {
 	struct buf		 outer[STORE_PARTS];	/* a part is made apart */
 	size_t			 nparts;
 	const char		*tables[NTABLES];
-	bool			 exists[NTABLES];
+	bool			 exists[NTABLES];	/* for store_schema.c */
+	enum store_profile	 profile;
+	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
 	char			 outbox_id[33];
 	const char		*names[NCOLUMNS];	/* "": none */
@@ -66,9 +68,8 @@ struct store {
 	char			 stamped[2];	/* digits of the server's own
 						   available_at, created_at;
 						   0: another writes it */
-	bool			 columns[NOPTIONAL];	/* which exist */
 	struct fit		 fits[NFITS];
-	int64_t			 learned_at;	/* clock_ms() */
+	int64_t			 learned_at;	/* clock_ms(); 0: never */
 	struct refusals		 refusals;
 	int64_t			 locked_until;	/* clock_ms(); claims ask before
 						   which rows are locked */
@@ -89,6 +90,9 @@ void	store_name_columns(struct store *);
 void	store_forget_columns(struct store *);
 void	store_mark_there(struct store *, const char *table, const char *name);
 bool	store_put_column(struct store *, const char *word, size_t len);
+
+/* Append what "as COLUMN" and "clear COLUMN" stand for. */
+void	store_put_verb(struct store *, const char *word, size_t len);
 
 /*
  * store_index.c: read which indexes there are; a missing one is an error, or a

@@ -13,8 +13,8 @@
 bool
 store_has_in_doubt_marks(const struct store *s)
 {
-	return s->conf->worker.leasing &&
-	    store_has_columns(s, COL_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_EPOCH);
+	return s->marked && s->conf->worker.leasing &&
+	    store_has_word(s, "in_doubt_since");
 }
 
 /* Not the mark of a worker that still owns it and knows what it has sent. */

@@ -147,7 +147,7 @@ store_view(struct store *s, const struct labels *leases,
 	    " WHERE partition_key IN (:labels)"),
 	    SQL_LABELS("labels", leases != NULL ? leases->list : NULL,
 	    leases != NULL ? leases->n : 0),
-	    SQL_IF("counts", s->exists[T_SETTINGS],
+	    SQL_IF("counts", !store_is_pillar(s),
 	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
 	    STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)
@@ -261,7 +261,7 @@ store_bump_selected(struct store *s, const char *what, struct err *e)
 int
 store_note_former(struct store *s, struct err *e)
 {
-	if (!store_has_column(s, COL_FORMER_LABEL_AT))
+	if (store_is_pillar(s))
 		return 0;
 	store_sql(s, "UPDATE {partitions} SET former_label_at = {now} "
 	    "WHERE partition_key = 'p00'");

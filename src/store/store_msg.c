@@ -104,23 +104,15 @@ store_put_msg(struct store *s, size_t max)
 	    "{e.metadata}, NULL), "
 	    "IF(OCTET_LENGTH({e.event_data}) <= :max, {e.event_data}, NULL), "
 	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), "
-	    "{e.occurred_at}, :in_doubt, :replay_no, {e.message_id}, "
-	    "{e.content_type}, :label_hash, :age",
+	    "{e.occurred_at}, TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, "
+	    "NOW(6)) DIV 1000, {o.replay_no}, {e.message_id}, "
+	    "{e.content_type}, :label_hash, TIMESTAMPDIFF(MICROSECOND, "
+	    "COALESCE({o.scheduled_at}, {o.created_at}), NOW(6))",
 	    SQL_NUMBER("max", max),
 	    SQL_IF("short", max > MSG_METADATA_MAX,
 	    " AND OCTET_LENGTH({e.metadata}) <= :metadata_max"),
 	    SQL_NUMBER("metadata_max", MSG_METADATA_MAX),
-	    SQL_EITHER("in_doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
-	    "TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, NOW(6)) DIV 1000",
-	    "NULL"),
-	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
-	    "{o.replay_no}", "0"),
 	    SQL_PUT("label_hash", s, conf_partitions_by_key(s->conf) ?
 	    store_put(s, "NULL") :
-	    store_put_hash(s, "e", SQL("{e.stream_id}"))),
-	    SQL_PART("age", !store_has_column(s, COL_CREATED_AT) ?
-	    SQL("NULL") : store_has_word(s, "scheduled_at") ?
-	    SQL("TIMESTAMPDIFF(MICROSECOND, "
-	    "COALESCE({o.scheduled_at}, {o.created_at}), NOW(6))") :
-	    SQL("TIMESTAMPDIFF(MICROSECOND, {o.created_at}, NOW(6))")));
+	    store_put_hash(s, "e", SQL("{e.stream_id}"))));
 }

@@ -32,7 +32,7 @@ store_newest(struct store *s, struct store_newest *n, struct err *e)
 	    "AND c.table_schema = DATABASE() AND c.table_name = :outbox "
 	    "AND c.column_name = :sequence",
 	    "COALESCE(MAX({e.sequence}), 0) + 1 FROM {events} AS e"),
-	    SQL_EITHER("dead", store_has(s, T_DEAD),
+	    SQL_EITHER("dead", !store_is_pillar(s),
 	    "(SELECT COALESCE(MAX(global_sequence), 0) FROM {dead})", "0"),
 	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)),
 	    SQL_TEXT("sequence", store_column_name(s, "global_sequence")));

@@ -19,7 +19,7 @@ store_is_parked(const struct store *s, const char *label, size_t len,
 {
 	char	name[STORE_PARKED];
 
-	if (!s->exists[T_BLOCKED] || len < 2 || label[0] != '!' ||
+	if (store_is_pillar(s) || len < 2 || label[0] != '!' ||
 	    len >= sizeof(name))
 		return false;
 	*first = strtoull(label + 1, NULL, 10);

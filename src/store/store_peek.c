@@ -16,16 +16,10 @@
 static void
 put_columns(struct store *s, struct sql attempts, struct sql replay_no)
 {
-	store_put(s, ":attempts AS {attempts}:in_doubt:replay_no:created_at"
-	    ":scheduled_at", SQL_PART("attempts", attempts),
-	    SQL_IF("in_doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
-	    ", NULL AS {in_doubt_since}"),
-	    SQL_IF("replay_no", store_has_column(s, COL_REPLAY_NO),
-	    ", :times AS {replay_no}"), SQL_PART("times", replay_no),
-	    SQL_IF("created_at", store_has_column(s, COL_CREATED_AT),
-	    ", NULL AS {created_at}"),
-	    SQL_IF("scheduled_at", store_has_word(s, "scheduled_at"),
-	    ", NULL AS {scheduled_at}"));
+	store_put(s, ":attempts {as attempts}, NULL {as in_doubt_since}, "
+	    ":replay_no {as replay_no}, NULL {as created_at}, "
+	    "NULL {as scheduled_at}", SQL_PART("attempts", attempts),
+	    SQL_PART("replay_no", replay_no));
 }
 
 /* A parked row comes back under the label of its record, see store_unpark. */
@@ -35,13 +29,13 @@ put_row(struct store *s, uint64_t sequence)
 	store_put(s, "SELECT {r.global_sequence}, :label, :columns "
 	    "FROM {outbox} AS r {primary}:record "
 	    "WHERE {r.global_sequence} = :sequence",
-	    SQL_EITHER("label", store_has(s, T_BLOCKED),
+	    SQL_EITHER("label", !store_is_pillar(s),
 	    "IF(b.first_sequence IS NULL, {r.partition_key}, "
 	    "NULLIF(b.partition_key, '')) AS {partition_key}",
 	    "{r.partition_key}"),
 	    SQL_PUT("columns", s, put_columns(s, SQL("{r.attempts}"),
 	    SQL("{r.replay_no}"))),
-	    SQL_IF("record", store_has(s, T_BLOCKED),
+	    SQL_IF("record", !store_is_pillar(s),
 	    " LEFT JOIN {blocked} AS b ON b.first_sequence = "
 	    PARKED_UNDER("{r.partition_key}")),
 	    SQL_NUMBER("sequence", sequence));

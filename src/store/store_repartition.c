@@ -71,7 +71,7 @@ store_repartition(struct store *s, unsigned count, struct repartition *r,
 	int	rc;
 
 	*r = (struct repartition){ 0 };
-	if (!s->exists[T_SETTINGS])
+	if (store_is_pillar(s))
 		return 0;
 	if ((rc = store_begin_in_a_hurry(s, e)) == 0) {
 		if (store_lock_counts(s, &r->counts, e) < 0 ||
@@ -96,7 +96,7 @@ store_plan_repartition(struct store *s, unsigned count, struct repartition *r,
 	if (store_read_counts(s, &r->counts, e) < 0)
 		return -1;
 	r->before = r->counts;
-	if (!s->exists[T_SETTINGS] || r->counts.count == 0 ||
+	if (store_is_pillar(s) || r->counts.count == 0 ||
 	    r->counts.count == count)
 		return 0;
 	return decide(s, count, r, e);

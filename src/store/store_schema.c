@@ -1,9 +1,9 @@
 /*
- * store_schema.c - which tables, columns and indexes the database has
+ * store_schema.c - which profile the database has, and which columns
  *
- * The tables may be an application's own.  A missing part that the protocol
- * needs is an error that names it.  An optional one is a warning with the
- * remedy, once per connection.
+ * What the profile needs and is missing is an error that names it.  A column
+ * that only an application's own outbox lacks, or all that Pillar's tables
+ * lack, is a warning with the remedy, once per connection.
  */
 
 #include "store/store_impl.h"
@@ -18,127 +18,123 @@
 #include "util/log.h"
 
 #define LEARN_AGAIN_MS	5000
-
-/* Columns that the statements need, by table; NULL ends a list. */
 #define COLUMNS_MAX	32	/* more than any list has */
 
-static const char *const columns[NTABLES][COLUMNS_MAX] = {
-	[T_OUTBOX] = {
+/* Of tables that the daemon does without. */
+#define OUTBOXCTL_ALONE	(PROFILE_FULL + 1)
+
+/*
+ * What statements need, since which profile.  Columns of the outbox and of the
+ * events that are not here belong to the mapping: see store_columns.c.
+ */
+static const struct part {
+	enum store_table	 table;
+	unsigned		 since;
+	enum { EITHER, POINTER, INLINE } mode;	/* of the outbox */
+	const char		*columns[COLUMNS_MAX];	/* NULL ends them */
+} parts[] = {
+	{ T_OUTBOX, PROFILE_PILLAR, EITHER, {
 		"global_sequence", "attempts", "available_at", "published_at",
 		"partition_key", "claim_token", "last_error"
-	},
-	[T_EVENTS] = {
+	} },
+	{ T_EVENTS, PROFILE_PILLAR, POINTER, {
 		"sequence", "stream_id", "stream_sequence", "correlation_id",
 		"event_type", "event_version", "metadata", "event_data",
 		"occurred_at"
-	},
-	[T_PARTITIONS] = {
+	} },
+	{ T_EVENTS, PROFILE_PILLAR, INLINE, {
+		"sequence", "event_type", "event_data"
+	} },
+	{ T_PARTITIONS, PROFILE_PILLAR, EITHER, {
 		"partition_key", "lease_owner", "lease_until", "lease_epoch",
 		"updated_at"
-	},
-	[T_WORKERS] = {
+	} },
+	{ T_WORKERS, PROFILE_PILLAR, EITHER, {
 		"id", "hostname", "pid", "started_at", "updated_at",
 		"heartbeat_until"
-	},
-	[T_SETTINGS] = {
+	} },
+	{ T_PARTITIONS, PROFILE_BEFORE, EITHER, { "former_label_at" } },
+	{ T_SETTINGS, PROFILE_BEFORE, EITHER, {
 		"schema_version", "outbox_id", "partition_count",
-		"former_counts", "counts_since", "reconcile_watermark"
-	},
-	[T_DEAD] = {
+		"former_counts", "counts_since", "reconcile_watermark",
+		"partition_by", "fan_out", "types"
+	} },
+	{ T_DEAD, PROFILE_BEFORE, EITHER, {
 		"global_sequence", "partition_key", "order_key", "event_type",
 		"attempts", "reason", "last_error", "created_at", "died_at",
 		"replay_no"
-	},
-	[T_BLOCKED] = {
+	} },
+	{ T_DEAD, PROFILE_BEFORE, INLINE, {
+		"message_id", "headers", "payload", "content_type",
+		"scheduled_at"
+	} },
+	{ T_BLOCKED, PROFILE_BEFORE, EITHER, {
 		"first_sequence", "partition_key", "order_key", "reason",
 		"head_sequence", "since"
-	},
-	[T_STREAMS] = {
+	} },
+	{ T_STREAMS, PROFILE_BEFORE, EITHER, {
 		"name", "created", "prefix", "servers", "known_since",
 		"checked_at", "checker", "checker_since", "checker_until",
 		"database_server", "database_started", "tail_sequence",
 		"tail_at", "first_sequence", "phantoms", "phantom_first",
 		"phantom_last", "phantom_at", "lost", "lost_first",
 		"lost_last", "lost_at", "alarm", "alarm_at"
-	},
-	[T_AUDIT] = {
+	} },
+	{ T_STREAMS, PROFILE_FULL, EITHER, {
+		"leader", "gaps", "damage", "gaps_since", "suspicion",
+		"suspected_at", "look_after", "scrubber", "scrubber_until",
+		"scrub_for", "scrub_began", "scrub_at", "scrub_rows",
+		"scrub_ended", "scrub_whole", "scrub_ms", "missing",
+		"missing_at", "holes", "accepted"
+	} },
+	{ T_AUDIT, OUTBOXCTL_ALONE, EITHER, {
 		"id", "at", "login", "unix_user", "command", "arguments",
 		"changed"
-	},
-	[T_REGISTRY] = { "name", "source", "settings", "destination" },
+	} },
+	{ T_REGISTRY, OUTBOXCTL_ALONE, EITHER, {
+		"name", "source", "settings", "destination"
+	} },
 };
 
-/* What a table of mode inline must have besides: the rest may be NULL. */
-static const char *const needed_inline[] = {
-	"sequence", "event_type", "event_data", NULL
-};
+#define NPARTS	(sizeof(parts) / sizeof(parts[0]))
 
-/* Dead letters of mode inline have all of a message. */
-static const char *const whole_letter[] = {
-	"message_id", "headers", "payload", "content_type", "scheduled_at",
-	NULL
+/* The marks of a former version, in the leases: all of these or none. */
+static const char *const	marks[] = {
+	"in_doubt_since", "in_doubt_upto", "in_doubt_epoch"
 };
-
-/* The cost if a table of mode inline lacks one of the others. */
-static const struct {
-	const char	*word, *cost;
-} costs_inline[] = {
-	{ "stream_id", "no message waits for another: there is no order" },
-	{ "message_id", "messages have ids of the daemon, and nothing keeps an "
-	  "INSERT from being repeated" },
-	{ "metadata", "messages have no headers of their own" },
-	{ "content_type", "messages have no Content-Type" },
-	{ "scheduled_at", "no message can be scheduled" },
-};
+#define NMARKS	(sizeof(marks) / sizeof(marks[0]))
 
 #define COST_OF_AUDIT \
 	"acknowledged messages that the broker loses are not found"
-#define COST_OF_FAN_OUT "no other outbox can take the same events"
 
 /*
- * Optional columns: those that an application's own tables may lack.  Those
- * with a type are warned of at each connect, the others only when something
- * needs them.
+ * The cost of a column that is missing.  Those with a type are warned of at
+ * each connect, the others only when something needs them.
  */
-static const struct extra {
-	enum store_table table;
-	const char	*name;
-	const char	*cost;		/* of its absence; NULL: none */
-	const char	*type;
-} extras[NOPTIONAL] = {
-	[COL_CREATED_AT] = { T_OUTBOX, "created_at", NULL, NULL },
-	[COL_ACK_SEQUENCE] = { T_OUTBOX, "ack_sequence",
-	  COST_OF_AUDIT, "BIGINT UNSIGNED NULL DEFAULT NULL" },
-	[COL_MESSAGE_HASH] = { T_OUTBOX, "message_hash",
-	  "a delivered row and its message are compared by sequence alone, "
-	  "and after a failover or a restore sequences are used again",
-	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
-	[COL_REPLAY_NO] = { T_OUTBOX, "replay_no", NULL, NULL },
-	[COL_IN_DOUBT_SINCE] = { T_OUTBOX, "in_doubt_since",
-	  "a message whose ack was lost is stored twice if it is sent again "
-	  "later than the stream's duplicate window",
+static const struct cost {
+	const char	*word, *cost, *type;
+} column_costs[] = {
+	{ "ack_sequence", COST_OF_AUDIT, "BIGINT UNSIGNED NULL DEFAULT NULL" },
+	{ "message_hash", "a delivered row and its message are compared by "
+	  "sequence alone, and after a failover or a restore sequences are "
+	  "used again", "BIGINT UNSIGNED NULL DEFAULT NULL" },
+	{ "in_doubt_since", "a message whose ack was lost is stored twice if "
+	  "it is sent again later than the stream's duplicate window",
 	  "TIMESTAMP(6) NULL DEFAULT NULL" },
-	/* Only tables of a former version have these three. */
-	[COL_LEASE_IN_DOUBT_SINCE] = { T_PARTITIONS, "in_doubt_since",
-	  NULL, NULL },
-	[COL_LEASE_IN_DOUBT_UPTO] = { T_PARTITIONS, "in_doubt_upto",
-	  NULL, NULL },
-	[COL_LEASE_IN_DOUBT_EPOCH] = { T_PARTITIONS, "in_doubt_epoch",
-	  NULL, NULL },
-	[COL_FORMER_LABEL_AT] = { T_PARTITIONS, "former_label_at",
-	  "outboxctl partitions sync --finish cannot tell whether a producer "
-	  "still uses a former count", NULL },
-	[COL_SCRUB] = { T_STREAMS, "accepted",
-	  "a history that was checked once is not read again, so messages that "
-	  "the broker loses later are not found", NULL },
-	[COL_PARTITION_BY] = { T_SETTINGS, "partition_by",
-	  "outbox.partition_by cannot be used", NULL },
-	[COL_FAN_OUT] = { T_SETTINGS, "fan_out", COST_OF_FAN_OUT, NULL },
-	[COL_TYPES] = { T_SETTINGS, "types", COST_OF_FAN_OUT, NULL },
+	{ "former_label_at", "outboxctl partitions sync --finish cannot tell "
+	  "whether a producer still uses a former count", NULL },
+	{ "stream_id", "no message waits for another: there is no order",
+	  NULL },
+	{ "message_id", "messages have ids of the daemon, and nothing keeps an "
+	  "INSERT from being repeated", NULL },
+	{ "metadata", "messages have no headers of their own", NULL },
+	{ "content_type", "messages have no Content-Type", NULL },
+	{ "scheduled_at", "no message can be scheduled", NULL },
 };
+#define NCOSTS	(sizeof(column_costs) / sizeof(column_costs[0]))
 
 /* The cost of a missing table; NULL: it must not be missing. */
-static const char *const costs[NTABLES] = {
+static const char *const table_costs[NTABLES] = {
 	[T_SETTINGS] = ("outbox_enqueue() fails, producers and hosts cannot "
 	    "share a partition count, and message ids begin with the name of "
 	    "the database"),
@@ -147,13 +143,13 @@ static const char *const costs[NTABLES] = {
 	    "on every tick"),
 	[T_STREAMS] = COST_OF_AUDIT,
 	[T_AUDIT] = "changes made with outboxctl are not recorded",
-	[T_REGISTRY] = COST_OF_FAN_OUT,
+	[T_REGISTRY] = "no other outbox can take the same events",
 };
 
 const char *
-store_cost_of_table(enum store_table t)
+store_cost_of_table(enum store_table t, bool pillar)
 {
-	return costs[t];
+	return pillar || t > T_STREAMS ? table_costs[t] : NULL;
 }
 
 /* Only the outbox and the events may have other names for columns. */
@@ -165,60 +161,42 @@ name_of(const struct store *s, enum store_table t, const char *column)
 }
 
 static bool
-is_one_of(const char *const *list, const char *name)
+is_used(const struct store *s, const struct part *p)
 {
-	for (; *list != NULL; list++)
-		if (strcasecmp(*list, name) == 0)
-			return true;
-	return false;
+	return p->mode == EITHER ||
+	    (p->mode == INLINE) == store_is_inline(s);
 }
 
-/* Must the table have this column? */
-static bool
-is_needed(const struct store *s, enum store_table t, const char *word)
+/* Since when a column is needed; with outbox.mode: inline a table is two. */
+static const struct part *
+part_of(const struct store *s, enum store_table t, const char *word)
 {
-	if (!store_is_inline(s))
-		return is_one_of(columns[t], word);
-	if (t == T_DEAD && is_one_of(whole_letter, word))
-		return true;
-	/* One table is both. */
-	if (t == T_OUTBOX && is_one_of(needed_inline, word))
-		return true;
-	return t == T_EVENTS ? is_one_of(needed_inline, word) :
-	    is_one_of(columns[t], word);
+	for (const struct part *p = parts; p < parts + NPARTS; p++)
+		if (strcmp(s->tables[p->table], s->tables[t]) == 0 &&
+		    is_used(s, p))
+			for (size_t i = 0; p->columns[i] != NULL; i++)
+				if (strcasecmp(p->columns[i], word) == 0)
+					return p;
+	return NULL;
 }
 
 const char *
 store_cost_of_column(const struct store *s, enum store_table t,
-    const char *name)
+    const char *name, bool pillar)
 {
-	const char	*word = t == T_OUTBOX || t == T_EVENTS ?
-			    store_column_word(s, t, name) : name;
+	const char		*word = t == T_OUTBOX || t == T_EVENTS ?
+				    store_column_word(s, t, name) : name;
+	const struct part	*p = part_of(s, t, word);
 
-	if (is_needed(s, t, word))
+	if (p != NULL && p->since == PROFILE_FULL)
+		return "a history that was checked once is not read again, so "
+		    "messages that the broker loses later are not found";
+	if (p != NULL && (p->since != PROFILE_BEFORE || !pillar))
 		return NULL;
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (extras[i].table == t && extras[i].cost != NULL &&
-		    strcasecmp(extras[i].name, word) == 0)
-			return extras[i].cost;
-	for (size_t i = 0; store_is_inline(s) &&
-	    i < sizeof(costs_inline) / sizeof(costs_inline[0]); i++)
-		if (strcmp(costs_inline[i].word, word) == 0)
-			return costs_inline[i].cost;
+	for (size_t i = 0; i < NCOSTS; i++)
+		if (strcmp(column_costs[i].word, word) == 0)
+			return column_costs[i].cost;
 	return "";
-}
-
-/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
-static void
-mark_precision(struct store *s, enum store_table t, const char *name,
-    const char *precision)
-{
-	if (precision == NULL || precision[0] != '0' || t > T_WORKERS ||
-	    t == T_EVENTS)
-		return;
-	for (size_t i = 0; columns[t][i] != NULL; i++)
-		if (strcasecmp(name_of(s, t, columns[t][i]), name) == 0)
-			s->whole_seconds = true;
 }
 
 /* Are these two written by the server, with how many digits? */
@@ -239,31 +217,45 @@ mark_stamped(struct store *s, const struct db_rows *rows)
 
 /* The needed columns of all tables, one after the other. */
 struct needed {
-	struct {
-		enum store_table table;
+	struct item {
+		const struct part *part;
 		const char	*name;
 		bool		 found;
 		bool		 order;		/* it must be a number */
 		char		 odd_type[64];	/* and is this; "": it is one */
-	} items[NTABLES * COLUMNS_MAX];
+	} items[NPARTS * COLUMNS_MAX];
 	size_t	n;
+	size_t	nmarks;		/* that the leases have */
 };
 
 static void
-need_all(struct needed *k, const struct store *s, enum store_table t,
-    const char *const *list)
+need_all(struct needed *k, const struct store *s, const struct part *p)
 {
-	for (; *list != NULL; list++) {
-		if (!is_needed(s, t, *list))
-			continue;
-		k->items[k->n].table = t;
-		k->items[k->n].found = false;
+	for (size_t i = 0; p->columns[i] != NULL; i++) {
+		struct item	*x = &k->items[k->n++];
+
+		assert(i + 1 < COLUMNS_MAX);
+		*x = (struct item){ .part = p, .name = name_of(s, p->table,
+		    p->columns[i]) };
 		/* It stands without quotes, and texts equal several. */
-		k->items[k->n].order = strcmp(*list, t == T_EVENTS ?
+		x->order = strcmp(p->columns[i], p->table == T_EVENTS ?
 		    "sequence" : "global_sequence") == 0;
-		k->items[k->n].odd_type[0] = '\0';
-		k->items[k->n++].name = name_of(s, t, *list);
 	}
+}
+
+/* A column that is needed. */
+static void
+mark_needed(struct store *s, const struct db_rows *rows, struct item *x)
+{
+	const char	*digits = db_nullable(rows, 2);
+
+	x->found = true;
+	if (x->order && db_u64(rows, 7) == 0)
+		strlcpy(x->odd_type, db_text(rows, 5), sizeof(x->odd_type));
+	/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
+	if (digits != NULL && digits[0] == '0' &&
+	    x->part->since == PROFILE_PILLAR && x->part->table != T_EVENTS)
+		s->whole_seconds = true;
 }
 
 static void
@@ -271,11 +263,10 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 {
 	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
 
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (strcmp(s->tables[extras[i].table], table) == 0 &&
-		    strcasecmp(name, name_of(s, extras[i].table,
-		    extras[i].name)) == 0)
-			s->columns[i] = true;
+	for (size_t i = 0; i < NMARKS; i++)
+		if (strcmp(s->tables[T_PARTITIONS], table) == 0 &&
+		    strcasecmp(marks[i], name) == 0)
+			k->nmarks++;
 	store_mark_there(s, table, name);
 	/* Bytes that were kept elsewhere go back into it as what they were. */
 	if (strcmp(s->tables[T_EVENTS], table) == 0 &&
@@ -284,60 +275,100 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 		    strcasecmp(db_text(rows, 5), "json") == 0;
 	mark_stamped(s, rows);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
-	for (enum store_table t = 0; t < NTABLES; t++) {
-		if (strcmp(s->tables[t], table) != 0)
-			continue;
-		s->exists[t] = true;
-		mark_precision(s, t, name, db_nullable(rows, 2));
-	}
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (strcmp(s->tables[t], table) == 0)
+			s->exists[t] = true;
 	for (size_t i = 0; i < k->n; i++)
-		if (strcmp(s->tables[k->items[i].table], table) == 0 &&
-		    strcasecmp(k->items[i].name, name) == 0) {
-			k->items[i].found = true;
-			if (k->items[i].order && db_u64(rows, 7) == 0)
-				strlcpy(k->items[i].odd_type, db_text(rows, 5),
-				    sizeof(k->items[i].odd_type));
-		}
+		if (strcmp(s->tables[k->items[i].part->table], table) == 0 &&
+		    strcasecmp(k->items[i].name, name) == 0)
+			mark_needed(s, rows, &k->items[i]);
 }
 
-static int
-check_columns(const struct store *s, const struct needed *k, struct err *e)
+/* Is something missing of what is there since this profile? */
+static const struct item *
+lacking(const struct needed *k, unsigned since)
 {
-	for (enum store_table t = 0; t < NTABLES; t++)
-		if (!s->exists[t] && costs[t] == NULL)
+	for (size_t i = 0; i < k->n; i++)
+		if (k->items[i].part->since == since && !k->items[i].found)
+			return &k->items[i];
+	return NULL;
+}
+
+/* Without the first four nothing works, and they may be of others. */
+static int
+check_pillar(const struct store *s, const struct needed *k, struct err *e)
+{
+	const struct item	*x = lacking(k, PROFILE_PILLAR);
+
+	for (enum store_table t = 0; t <= T_WORKERS; t++)
+		if (!s->exists[t])
 			return err_set(e, "schema: table %s.%s is missing or "
 			    "not granted: outboxctl setup --no-event creates "
 			    "and grants", s->conf->mysql.database,
 			    s->tables[t]);
-	for (size_t i = 0; i < k->n; i++) {
-		const char *table = s->tables[k->items[i].table];
-
-		if (s->exists[k->items[i].table] && !k->items[i].found)
-			return err_set(e, "schema: column %s.%s is "
-			    "missing or not granted: run outboxctl schema "
-			    "check", table, k->items[i].name);
-		if (k->items[i].odd_type[0] != '\0')
+	if (x != NULL)
+		return err_set(e, "schema: column %s.%s is missing or not "
+		    "granted: run outboxctl schema check",
+		    s->tables[x->part->table], x->name);
+	for (x = k->items; x < k->items + k->n; x++)
+		if (x->odd_type[0] != '\0')
 			return err_set(e, "schema: column %s.%s is %s, and the "
 			    "order needs a whole number: run outboxctl schema "
-			    "check", table, k->items[i].name,
-			    k->items[i].odd_type);
-	}
+			    "check", s->tables[x->part->table], x->name,
+			    x->odd_type);
+	return 0;
+}
+
+static void
+refuse(const struct store *s, const struct item *x, struct err *e)
+{
+	const char	*table = s->tables[x->part->table];
+
+	if (s->exists[x->part->table])
+		err_set(e, "schema: column %s.%s is missing or not granted: "
+		    "run outboxctl schema upgrade", table, x->name);
+	else
+		err_set(e, "schema: table %s.%s is missing or not granted: "
+		    "run outboxctl schema upgrade; outboxctl setup --no-event "
+		    "also grants it", s->conf->mysql.database, table);
+}
+
+/*
+ * A database with none of our tables is Pillar's.  One with some of them is or
+ * was more, and has rows that the others explain.
+ */
+static int
+learn_profile(struct store *s, const struct needed *k, struct err *e)
+{
+	const struct item	*x = lacking(k, PROFILE_BEFORE);
+	bool			 had = s->learned_at > 0 && store_is_pillar(s);
+
+	s->profile = PROFILE_PILLAR;
+	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+		if (s->exists[t])
+			s->profile = lacking(k, PROFILE_FULL) == NULL ?
+			    PROFILE_FULL : PROFILE_BEFORE;
+	if (check_pillar(s, k, e) < 0)
+		return -1;
+	if (store_is_pillar(s) || x == NULL)
+		return 0;
+	refuse(s, x, e);
+	if (!had)
+		return -1;
+	s->profile = PROFILE_PILLAR;
+	log_warn("%s", e->text);
 	return 0;
 }
 
 static int
 learn_columns(struct store *s, struct err *e)
 {
-	struct needed	 needed;
+	struct needed	 needed = { .n = 0 };
 	struct db_rows	*rows;
 
-	needed.n = 0;
-	for (enum store_table t = 0; t < NTABLES; t++) {
-		assert(columns[t][COLUMNS_MAX - 1] == NULL);
-		need_all(&needed, s, t, columns[t]);
-	}
-	if (store_is_inline(s))
-		need_all(&needed, s, T_DEAD, whole_letter);
+	for (const struct part *p = parts; p < parts + NPARTS; p++)
+		if (is_used(s, p))
+			need_all(&needed, s, p);
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
 	    "character_set_name, character_maximum_length, data_type, "
 	    "column_default, COALESCE(numeric_scale = 0, 0) "
@@ -351,19 +382,19 @@ learn_columns(struct store *s, struct err *e)
 	memset(s->fits, 0, sizeof(s->fits));
 	s->whole_seconds = false;
 	memset(s->stamped, 0, sizeof(s->stamped));
-	memset(s->columns, 0, sizeof(s->columns));
 	store_forget_columns(s);
 	while (db_next(rows))
 		mark_column(s, rows, &needed);
 	db_rows_free(rows);
-	return check_columns(s, &needed, e);
+	s->marked = needed.nmarks == NMARKS;
+	return learn_profile(s, &needed, e);
 }
 
 static void
-warn_of_extra(const struct store *s, const struct extra *x)
+warn_of_column(const struct store *s, const struct cost *x)
 {
-	const char	*table = s->tables[x->table];
-	const char	*column = name_of(s, x->table, x->name);
+	const char	*table = s->tables[T_OUTBOX];
+	const char	*column = store_column_name(s, x->word);
 	struct buf	 sql = { 0 };
 
 	buf_str(&sql, "ALTER TABLE ");
@@ -375,12 +406,19 @@ warn_of_extra(const struct store *s, const struct extra *x)
 	buf_free(&sql);
 }
 
+/* What is lost without it. */
 static void
-warn_of_table(struct store *s, enum store_table t)
+warn_of_missing(const struct store *s)
 {
-	if (!s->exists[t])
-		log_warn("%s: no such table: %s; outboxctl setup --no-event "
-		    "creates it", s->tables[t], costs[t]);
+	for (size_t i = 0; i < NCOSTS; i++)
+		if (column_costs[i].type != NULL &&
+		    !store_has_word(s, column_costs[i].word))
+			warn_of_column(s, &column_costs[i]);
+	for (enum store_table t = T_DEAD; t <= T_STREAMS; t++)
+		if (!s->exists[t])
+			log_warn("%s: no such table: %s; outboxctl setup "
+			    "--no-event creates it", s->tables[t],
+			    table_costs[t]);
 }
 
 int
@@ -389,16 +427,11 @@ store_learn(struct store *s, struct err *e)
 	if (learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
 	    store_learn_indexes(s, e) < 0)
 		return -1;
-	for (size_t i = 0; i < NOPTIONAL; i++)
-		if (!s->columns[i] && extras[i].type != NULL)
-			warn_of_extra(s, &extras[i]);
-	if (!s->exists[T_BLOCKED] && s->conf->retry.on_dead == DEAD_HALT)
+	if (store_is_pillar(s) && s->conf->retry.on_dead == DEAD_HALT)
 		return err_set(e, "schema: retry.on_dead: halt needs the table "
 		    "%s: outboxctl setup --no-event creates it",
 		    s->tables[T_BLOCKED]);
-	warn_of_table(s, T_DEAD);
-	warn_of_table(s, T_BLOCKED);
-	warn_of_table(s, T_STREAMS);
+	warn_of_missing(s);
 	s->learned_at = clock_ms();
 	return 0;
 }

@@ -48,7 +48,7 @@ int
 store_holes(struct store *s, const char *stream, struct sequence_set *told,
     struct sequence_set *accepted, struct err *e)
 {
-	return store_has_column(s, COL_SCRUB) ?
+	return store_is_full(s) ?
 	    read_holes(s, stream, SQL(""), told, accepted, e) : 0;
 }
 
@@ -87,7 +87,7 @@ store_holes_change(struct store *s, const char *stream,
 	struct sequence_set	told = { 0 }, accepted = { 0 };
 	int			rc;
 
-	if (!store_has_column(s, COL_SCRUB))
+	if (!store_is_full(s))
 		return 0;
 	if (store_begin(s, e) < 0)
 		return -1;
@@ -125,7 +125,7 @@ store_holes_accept(struct store *s, const char *stream, struct err *e)
 bool
 store_can_scrub(const struct store *s)
 {
-	return store_can_audit_stream(s) && store_has_column(s, COL_SCRUB) &&
+	return store_can_audit_stream(s) && store_is_full(s) &&
 	    s->index_by_time;
 }
 

@@ -89,7 +89,7 @@ store_settings(struct store *s, unsigned *count, struct err *e)
 {
 	unsigned	ours = *count;
 
-	if (!s->exists[T_SETTINGS])
+	if (store_is_pillar(s))
 		return 0;
 	if (read_settings_row(s, count, e) < 0 ||
 	    store_check_partition_by(s, e) < 0)

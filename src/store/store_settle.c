@@ -82,9 +82,9 @@ write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
 	/* A sequence without the name of its stream is of no use. */
-	bool	acks = store_has_column(s, COL_ACK_SEQUENCE) &&
+	bool	acks = store_has_word(s, "ack_sequence") &&
 		    conf_stream(s->conf)[0] != '\0';
-	bool	hashes = acks && store_has_column(s, COL_MESSAGE_HASH);
+	bool	hashes = acks && store_has_word(s, "message_hash");
 
 	store_sql(s, "UPDATE {outbox} {primary} "
 	    "SET {published_at} = {now}, {claim_token} = NULL:acks:hashes"
@@ -235,11 +235,9 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	int		 rc = 0;
 
 	/* Lock the dead rows and read their labels, which may have changed. */
-	store_sql(s, "SELECT {global_sequence}, :created_at, :label "
+	store_sql(s, "SELECT {global_sequence}, {created_at}, :label "
 	    "FROM {outbox} {primary}" STORE_HELD " FOR UPDATE",
-	    SQL_EITHER("created_at", store_has_column(s, COL_CREATED_AT),
-	    "{created_at}", "NULL"),
-	    SQL_EITHER("label", s->exists[T_BLOCKED],
+	    SQL_EITHER("label", !store_is_pillar(s),
 	    "IF(" PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
 	    "FROM {blocked} AS k WHERE k.first_sequence = "
 	    PARKED_UNDER("{outbox.partition_key}") "), {partition_key})",
@@ -396,7 +394,7 @@ write_outcome(struct store *s, const struct batch *b, const struct kind *k,
 			continue;
 		set_aside(s, part.msgs, k->what, e);
 		/* It must not lose that it is in doubt. */
-		if (store_has_column(s, COL_IN_DOUBT_SINCE) &&
+		if (store_has_word(s, "in_doubt_since") &&
 		    part.msgs[0].outcome == OUT_DEFER &&
 		    write_in_doubt(s, &part, e) < 0 && !store_refused_value(s))
 			return -1;
@@ -426,7 +424,7 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
 	/* First: the others clear the token. */
-	if (store_has_column(s, COL_IN_DOUBT_SINCE) &&
+	if (store_has_word(s, "in_doubt_since") &&
 	    settle_in_doubt(s, b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

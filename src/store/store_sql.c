@@ -94,6 +94,10 @@ put_word(struct store *s, const char *word, size_t len)
 		{ "index", put_claim_index },
 	};
 
+	if (memchr(word, ' ', len) != NULL) {
+		store_put_verb(s, word, len);
+		return;
+	}
 	for (size_t i = 0; i < NTABLES; i++)
 		if (is_word(word, len, tables[i])) {
 			db_name(&s->sql, s->tables[i]);

@@ -135,8 +135,10 @@ char	*store_end_part(struct store *);
  *
  * Columns of the outbox and of the events must be written as words too, because
  * their tables may be an application's own: {attempts}, {o.attempts},
- * {outbox.attempts}.  One that the table lacks becomes NULL.  Columns of the
- * other tables are written as they are.
+ * {outbox.attempts}.  One that the table lacks becomes NULL, {as attempts} is
+ * "AS" and its name whether it is there or not, and {clear o.attempts} is
+ * ", o.attempts = NULL" of an UPDATE, or nothing if the table lacks it.  Columns
+ * of the other tables are written as they are.
  */
 #define store_sql(s, template, ...)					\
 	store_sql_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
@@ -389,12 +391,13 @@ int	store_unregistered(struct store *, char name[DB_NAME_SIZE],
 	    struct err *);
 
 /*
- * The cost of a missing table or column: "" if there is none, NULL if nothing
- * works without it.
+ * The cost of a missing table or column where the tables are (pillar) or are
+ * not those of Pillar alone: "" if there is none, NULL if nothing works without
+ * it.
  */
-const char *store_cost_of_table(enum store_table);
+const char *store_cost_of_table(enum store_table, bool pillar);
 const char *store_cost_of_column(const struct store *, enum store_table,
-	    const char *name);
+	    const char *name, bool pillar);
 
 /* Can a claim read rows in order by an index of these columns, "a,b"? */
 bool	store_is_claim_index(const struct store *, const char *columns);
@@ -416,27 +419,6 @@ bool	store_has_word(const struct store *, const char *word);
 bool	store_is_inline(const struct store *);
 
 const char *store_table_name(const struct store *, enum store_table);
-
-/*
- * Optional columns, see the table in store_schema.c.  Is one of them there; are
- * all from one to another?
- */
-enum store_column {
-	/* of the outbox */
-	COL_CREATED_AT, COL_ACK_SEQUENCE, COL_MESSAGE_HASH, COL_REPLAY_NO,
-	COL_IN_DOUBT_SINCE,
-	/* of the leases */
-	COL_LEASE_IN_DOUBT_SINCE, COL_LEASE_IN_DOUBT_UPTO,
-	COL_LEASE_IN_DOUBT_EPOCH, COL_FORMER_LABEL_AT,
-	/* of the streams: the last of those of the scrub */
-	COL_SCRUB,
-	/* of the settings */
-	COL_PARTITION_BY, COL_FAN_OUT, COL_TYPES, NOPTIONAL
-};
-
-bool	store_has_column(const struct store *, enum store_column);
-bool	store_has_columns(const struct store *, enum store_column from,
-	    enum store_column upto);
 
 /* The claim's index: waiting rows by label, or by time and label. */
 enum store_index { INDEX_NONE, INDEX_BY_LABEL, INDEX_BY_TIME };

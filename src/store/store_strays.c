@@ -103,7 +103,7 @@ put_gap(struct store *s, const struct gap *gap, size_t i)
 	    gap->from_len == 0 ? "" : gap->from, gap->from_len),
 	    SQL_IF("to", gap->to_len > 0, " AND {partition_key} < :end"),
 	    SQL_BYTES("end", gap->to, gap->to_len),
-	    SQL_IF("parked", s->exists[T_BLOCKED],
+	    SQL_IF("parked", !store_is_pillar(s),
 	    " AND NOT " PARKED_RANGE("{partition_key}")));
 }
 
@@ -166,7 +166,7 @@ find_labels(struct store *s, bool reserved, struct strays *l, struct err *e)
 
 	if (find_in_gaps(s, l, e) < 0)
 		return -1;
-	if (!s->exists[T_BLOCKED])
+	if (store_is_pillar(s))
 		return 0;
 	/* Partitions that only records of blocked keys name. */
 	store_sql(s, "SELECT b.partition_key FROM (SELECT DISTINCT "
@@ -230,7 +230,7 @@ judge_labels(struct store *s, const struct store_view *v, struct strays *l)
 			control |= (unsigned char)x->label[k] < ' ' ||
 			    x->label[k] == 0x7f;
 
-		if (s->exists[T_BLOCKED] && x->label[0] == '!')
+		if (!store_is_pillar(s) && x->label[0] == '!')
 			x->why = "the daemon parks rows under labels that "
 			    "begin with !";
 		else if (x->len >= STORE_LABEL || control ||
@@ -397,7 +397,7 @@ store_strays(struct store *s, struct strays *l, char **sql, struct err *e)
 	    "WHERE p.partition_key = COALESCE({o.partition_key}, '')):parked)"
 	    ":scheduled"),
 	    SQL_PUT("named", s, put_named(s, l)),
-	    SQL_IF("parked", s->exists[T_BLOCKED],
+	    SQL_IF("parked", !store_is_pillar(s),
 	    " OR " PARKED_IS("{o.partition_key}") ") AND NOT "
 	    "EXISTS (SELECT 1 FROM {blocked} AS b WHERE "
 	    "b.first_sequence = " PARKED_UNDER("{o.partition_key}")),

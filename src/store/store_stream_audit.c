@@ -40,7 +40,7 @@
 bool
 store_can_audit_stream(const struct store *s)
 {
-	return s->exists[T_STREAMS] && store_has_column(s, COL_ACK_SEQUENCE);
+	return !store_is_pillar(s) && store_has_word(s, "ack_sequence");
 }
 
 static struct db_rows *
@@ -57,7 +57,7 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "FROM {streams} AS s WHERE s.name = :stream",
 	    SQL_TEXT("server", id->server), SQL_TEXT("prefix", id->prefix),
 	    SQL_NUMBER("doubt", DOUBT_S),
-	    SQL_EITHER("contents", store_has_column(s, COL_SCRUB),
+	    SQL_EITHER("contents", store_is_full(s),
 	    "s.gaps, s.damage, s.leader, s.missing, '" STORE_LOST "' IN "
 	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, ''))",
 	    "NULL, NULL, NULL, 0, FALSE"),
@@ -151,7 +151,7 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 static void
 put_contents(struct store *s, const struct stream_identity *id)
 {
-	if (!store_has_column(s, COL_SCRUB))
+	if (!store_is_full(s))
 		return;
 	/* Values are assigned from left to right: gaps_since before gaps. */
 	store_put(s, ":suspected, "
@@ -193,7 +193,7 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	    SQL_PUT("contents", s, put_contents(s, id)),
 	    /* In another stream the sequences begin anew. */
 	    SQL_IF("other", anew && loss->messages == 0 &&
-	    store_has_column(s, COL_SCRUB),
+	    store_is_full(s),
 	    ", missing = 0, missing_at = NULL, holes = NULL, accepted = NULL, "
 	    "suspicion = NULL, scrub_began = NULL"),
 	    SQL_TEXT("stream", id->name));
@@ -283,13 +283,10 @@ store_delivered_end(struct store *s, const struct store_period *p, size_t max,
 static void
 put_acked(struct store *s)
 {
-	store_put(s, "{global_sequence}, {ack_sequence}, :replay_no, :hash",
-	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
-	    "{replay_no}", "0"),
-	    SQL_EITHER("hash", store_has_column(s, COL_MESSAGE_HASH),
+	store_put(s, "{global_sequence}, {ack_sequence}, {replay_no}, "
 	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
 	    "WHERE {e.sequence} = {outbox.global_sequence}), {message_hash}, "
-	    "NULL) AS {message_hash}", "NULL"));
+	    "NULL) {as message_hash}");
 }
 
 static int
@@ -440,18 +437,15 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	/* Values are assigned from left to right: published_at comes late. */
 	store_sql(s, "UPDATE {outbox} {primary} SET :new_id"
 	    "{published_at} = NULL, {ack_sequence} = NULL, "
-	    "{claim_token} = NULL, {available_at} = :at_once:doubt:hash "
+	    "{claim_token} = NULL, {available_at} = :at_once"
+	    "{clear in_doubt_since}{clear message_hash} "
 	    "WHERE {published_at} IS NOT NULL AND {global_sequence} IN (:rows) "
 	    "AND {ack_sequence} <=> CAST(:acks AS UNSIGNED)",
 	    SQL_IF("new_id", known_ids != NULL &&
-	    store_has_column(s, COL_REPLAY_NO),
+	    store_has_word(s, "replay_no"),
 	    "{replay_no} = {replay_no} + ({published_at} > :known_ids), "),
 	    SQL_TEXT("known_ids", known_ids),
 	    SQL_PUT("at_once", s, store_put_at_once(s)),
-	    SQL_IF("doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
-	    ", {in_doubt_since} = NULL"),
-	    SQL_IF("hash", store_has_column(s, COL_MESSAGE_HASH),
-	    ", {message_hash} = NULL"),
 	    SQL_LIST_OF("rows", rows, n, id.sequence),
 	    SQL_PUT("acks", s, store_put_by_row(s, rows, n, false)));
 	return store_exec(s, "send again", reset, e);
@@ -501,8 +495,8 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 bool
 store_can_resolve_in_doubt(const struct store *s)
 {
-	return store_has_column(s, COL_ACK_SEQUENCE) &&
-	    store_has_column(s, COL_IN_DOUBT_SINCE);
+	return store_has_word(s, "ack_sequence") &&
+	    store_has_word(s, "in_doubt_since");
 }
 
 int

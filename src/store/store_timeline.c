@@ -148,12 +148,8 @@ read_known_rows(struct store *s, struct knowledge *k, struct err *e)
 	struct known	*x;
 
 	store_sql(s, "SELECT {global_sequence}, {published_at} IS NULL, "
-	    ":hash, :replay_no FROM {outbox} {primary} "
+	    "{message_hash}, {replay_no} FROM {outbox} {primary} "
 	    "WHERE {global_sequence} IN (:rows)",
-	    SQL_EITHER("hash", store_has_column(s, COL_MESSAGE_HASH),
-	    "{message_hash}", "NULL"),
-	    SQL_EITHER("replay_no", store_has_column(s, COL_REPLAY_NO),
-	    "{replay_no}", "0"),
 	    SQL_LIST_OF("rows", k->items, k->n, sequence));
 	if ((rows = store_query(s, "compare rows", e)) == NULL)
 		return -1;
@@ -262,7 +258,7 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct known	*x;
 
 	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events}:dead",
-	    SQL_IF("dead", s->exists[T_DEAD],
+	    SQL_IF("dead", !store_is_pillar(s),
 	    " UNION ALL SELECT NULL, global_sequence "
 	    "FROM {dead} WHERE global_sequence IN (:events)"),
 	    SQL_LIST("events", list, n));
@@ -344,7 +340,7 @@ static int
 mark_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
-	bool	hashes = store_has_column(s, COL_MESSAGE_HASH);
+	bool	hashes = store_has_word(s, "message_hash");
 
 	store_sql(s, "UPDATE {outbox} {primary} "
 	    "SET {published_at} = {now}, {ack_sequence} = :acks:hashes "

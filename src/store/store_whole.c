@@ -95,9 +95,7 @@ store_put_whole_values(struct store *s)
 void
 store_put_whole(struct store *s)
 {
-	store_put(s, "(SELECT global_sequence AS {sequence}:parts:occurred_at "
-	    "FROM {dead} AS d) AS e",
-	    SQL_PUT("parts", s, put_parts(s, SQL(":value AS :word"))),
-	    SQL_IF("occurred_at", store_has_word(s, "occurred_at"),
-	    ", d.created_at AS {occurred_at}"));
+	store_put(s, "(SELECT global_sequence AS {sequence}:parts, "
+	    "d.created_at {as occurred_at} FROM {dead} AS d) AS e",
+	    SQL_PUT("parts", s, put_parts(s, SQL(":value AS :word"))));
 }

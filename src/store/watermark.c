@@ -12,7 +12,7 @@ watermark_read(struct store *s, struct watermark *h, struct err *e)
 	char	at[24];
 
 	*h = (struct watermark){ 0 };
-	if (!store_has(s, T_SETTINGS))
+	if (store_is_pillar(s))
 		return 0;
 	store_sql(s, "SELECT reconcile_watermark FROM {settings} "
 	    "WHERE id = 1");

@@ -153,7 +153,7 @@ agree_on_count(struct worker *w, struct err *e)
 	if (store_settings(w->store, &count, e) < 0 ||
 	    store_read_counts(w->store, &c, e) < 0)
 		return -1;
-	w->line->counts_in = store_has(w->store, T_SETTINGS) ?
+	w->line->counts_in = !store_is_pillar(w->store) ?
 	    SCOREBOARD_COUNTS_TABLE : SCOREBOARD_COUNTS_FILE;
 	if (w->a->repartition && !w->changed_count && count != ours)
 		w->fleet.wish = ours;
@@ -222,7 +222,7 @@ prepare_database(struct worker *w, struct err *e)
 	if (w->a->slot == 0)	/* only one logs it */
 		store_warn_of_unstable(w->store);
 	store_prefix(w->store, w->prefix);
-	w->relay.has_dead = store_has(w->store, T_DEAD);
+	w->relay.has_dead = !store_is_pillar(w->store);
 	/* What a scan of the connection before has left may be old. */
 	candidates_drop(&w->tick.backlog.candidates);
 	fleet_restart(&w->fleet);

@@ -77,14 +77,14 @@ is "$(sql 'SELECT SUM(replay_no), MAX(replay_no), SUM(published_at IS NOT NULL)
 # Without the audit the outcome cannot be found out.
 #
 lines 10001 100 > "$DIR/lines"
-sql 'RENAME TABLE outbox_audit TO away'
+hide_tables
 strike commit.sent:1:lost enqueue "$DIR/lines"
 is "$FIRED$RC" 13 'no audit table, the answer to COMMIT lost: exit status 3'
 like "$ERR" 'commit: .*: it is not known whether this was done' \
     'no audit table: the error says that the outcome is not known'
 like "$ERR" 'lines 1 to 100 are in doubt' \
     'no audit table: it names the lines'
-sql 'RENAME TABLE away TO outbox_audit'
+show_tables
 
 # Lost elsewhere: it is known.
 strike commit.after:2:lost enqueue --batch 40 "$DIR/lines"

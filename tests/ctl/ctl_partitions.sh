@@ -322,7 +322,7 @@ stop_master "$MASTER"
 # Without settings
 #
 set_count 4
-sql 'DROP TABLE outbox_settings'
+hide_tables
 ctl -c "$OP" --json partitions sync --prune
 is "$RC $(field .count) $(lease_labels)" '0 4 ,p00,p01,p02,p03' \
     'no settings table: the count of the file'

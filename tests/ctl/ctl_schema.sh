@@ -142,7 +142,7 @@ done <<'EOF'
 0|warn|^outbox: no column ack_sequence: .*are not found|ALTER TABLE outbox DROP COLUMN ack_sequence
 0|warn|^outbox: no column replay_no: .*replay does not work|ALTER TABLE outbox DROP COLUMN replay_no
 1|fail|^outbox_dead_letters: no column replay_no: .*cannot run|ALTER TABLE outbox_dead_letters DROP COLUMN replay_no
-0|warn|^outbox_partitions: no column former_label_at: .*--finish cannot tell|ALTER TABLE outbox_partitions DROP COLUMN former_label_at
+1|fail|^outbox_partitions: no column former_label_at: .*cannot run|ALTER TABLE outbox_partitions DROP COLUMN former_label_at
 1|fail|^outbox_settings: no column counts_since: .*cannot run|ALTER TABLE outbox_settings DROP COLUMN counts_since
 0|warn|^outbox: no column created_at|ALTER TABLE outbox DROP COLUMN created_at
 1|fail|^outbox: no column attempts: .*cannot run|ALTER TABLE outbox DROP COLUMN attempts
@@ -162,8 +162,8 @@ done <<'EOF'
 1|fail|^outbox_streams: no primary key|ALTER TABLE outbox_streams DROP PRIMARY KEY
 0|warn|^outbox_streams: no column accepted: .*checked once|ALTER TABLE outbox_streams DROP COLUMN accepted
 0|warn|^outbox_partitions: partition_key is utf8mb4_general_ci, but that of outbox is utf8mb4_bin|ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64) COLLATE utf8mb4_general_ci NOT NULL
-0|warn|^outbox_dead_letters: no such table.*retried for ever|DROP TABLE outbox_dead_letters
-0|warn|^outbox_settings: no such table|DROP TABLE outbox_settings
+1|fail|^outbox_dead_letters: no such table.*cannot run|DROP TABLE outbox_dead_letters
+1|fail|^outbox_settings: no such table.*cannot run|DROP TABLE outbox_settings
 1|fail|^outbox_settings: has no row|DELETE FROM outbox_settings
 0|warn|^outbox_settings: schema version 0 is older|UPDATE outbox_settings SET schema_version = 0
 1|fail|^outbox_partitions: no such table.*cannot run|DROP TABLE outbox_partitions
@@ -268,8 +268,12 @@ like "$OUT" '^fail: outbox_blocked_keys: no such table' \
     'on_dead halt without the table: the line says so'
 
 #
-# The version rule: the one before its own
+# The version rule: the one before its own, and nothing between them
 #
+like "$("$OUTBOX_MASTER" -c "$CONF" --once --silent 2>&1)" \
+    'table app.outbox_blocked_keys is missing or not granted: run outboxctl schema upgrade' \
+    'the daemon refuses a database with some of our tables'
+exits 0 'schema upgrade makes the others' -c "$OP" schema upgrade
 sql 'UPDATE outbox_settings SET schema_version = 1;
     ALTER TABLE outbox_streams DROP COLUMN leader, DROP COLUMN gaps,
 	DROP COLUMN damage, DROP COLUMN gaps_since, DROP COLUMN scrub_whole,

@@ -110,6 +110,14 @@ release() {
 audited() { sql "SELECT CONCAT_WS(' ', login, command, arguments, changed)
     FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 
+# hide_tables: leave those of Pillar alone; show_tables: all are there again
+rename_tables() {
+	sql "RENAME TABLE $(sed -E "s/[a-z_]+/$1& TO $2&/g" <<< \
+	    'settings, dead_letters, blocked_keys, streams, audit')"
+}
+hide_tables() { rename_tables outbox_ away_; }
+show_tables() { rename_tables away_ outbox_; }
+
 # tables: a checksum of all tables, to check that nothing was changed
 tables() {
 	sql "SELECT GROUP_CONCAT(table_name SEPARATOR ',') FROM

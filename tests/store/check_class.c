@@ -490,11 +490,13 @@ END_TEST
 /* A worker that connected before has to learn that counts can be declared. */
 START_TEST(new_settings_are_learned)
 {
-	sql("RENAME TABLE outbox_settings TO away");
+	sql("RENAME TABLE outbox_settings TO away, outbox_dead_letters TO a2, "
+	    "outbox_blocked_keys TO a3, outbox_streams TO a4");
 	ck_ok(store_learn(st, &e));
 	settle();
 	ck_assert_str_eq(owned(), "p00 p01 p02 p03");
-	sql("RENAME TABLE away TO outbox_settings");
+	sql("RENAME TABLE away TO outbox_settings, a2 TO outbox_dead_letters, "
+	    "a3 TO outbox_blocked_keys, a4 TO outbox_streams");
 	settle();
 	ck_assert(store_is_open(st));
 	declare(4, "2");

@@ -193,17 +193,19 @@ START_TEST(file_says_it_where_there_is_no_table)
 {
 	static char	 name[] = "not_there";
 	char		*items[] = { "16", "024" };
-	char		*was = conf->outbox.tables.settings;
+	__typeof__(conf->outbox.tables) was = conf->outbox.tables;
 	struct store	*other;
 	struct counts	 c;
 	unsigned	 count = 48;
 
-	conf->outbox.tables.settings = name;
+	conf->outbox.tables.settings = conf->outbox.tables.dead_letters =
+	    conf->outbox.tables.blocked_keys = conf->outbox.tables.streams =
+	    name;
 	conf->outbox.partition_count = 48;
 	conf->outbox.former_counts.items = items;
 	conf->outbox.former_counts.n = 2;
 	other = store_of(conf, OTHER);
-	ck_assert(!store_has(other, T_SETTINGS));
+	ck_assert(store_is_pillar(other));
 	ck_ok(store_read_counts(other, &c, &e));
 	ck_assert(counts_are_same(&c, &(struct counts){ 48, { 16, 24 }, 2,
 	    true }));
@@ -216,7 +218,7 @@ START_TEST(file_says_it_where_there_is_no_table)
 	    "FROM outbox_partitions");
 	conf->outbox.former_counts.n = 0;
 	conf->outbox.former_counts.items = NULL;
-	conf->outbox.tables.settings = was;
+	conf->outbox.tables = was;
 	store_free(other);
 }
 END_TEST

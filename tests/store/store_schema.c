@@ -130,7 +130,7 @@ END_TEST
 START_TEST(own_schema_is_understood)
 {
 	ck_ok(store_learn(st, &e));
-	ck_assert(store_has(st, T_DEAD));
+	ck_assert(store_is_full(st));
 	ck_assert_str_eq(logged(), "");
 	ck_assert_str_eq(store_peer(st), conf->mysql.socket);
 	ck_assert_int_eq(store_fault(st), DB_FINE);
@@ -175,6 +175,9 @@ static const char *const	needed_columns[] = {
 	"outbox_dead_letters.partition_key", "outbox_dead_letters.order_key",
 	"outbox_dead_letters.event_type", "outbox_dead_letters.attempts",
 	"outbox_dead_letters.reason", "outbox_dead_letters.last_error",
+	"outbox_partitions.former_label_at", "outbox_settings.fan_out",
+	"outbox_settings.types", "outbox_blocked_keys.head_sequence",
+	"outbox_streams.alarm",
 };
 
 START_TEST(missing_column_is_named)
@@ -194,28 +197,95 @@ START_TEST(missing_column_is_named)
 }
 END_TEST
 
-START_TEST(optional_tables_may_be_missing)
-{
-	unsigned	count = 12;
-	char		prefix[STORE_PREFIX];
+/* With none of these the tables are Pillar's; with some they are refused. */
+static const char *const	ours[] = {
+	"outbox_settings", "outbox_dead_letters", "outbox_blocked_keys",
+	"outbox_streams"
+};
 
-	sql("DROP TABLE outbox_settings");
+START_TEST(some_of_our_tables_are_refused)
+{
+	char	name[64];
+
+	snprintf(name, sizeof(name), "table other.%s is missing ", ours[_i]);
+	sql("RENAME TABLE %s TO gone", ours[_i]);
+	for (int learnt = 0; learnt < 2; learnt++) {
+		ck_fails(store_learn(st, &e));
+		ck_has(e.text, name);
+		ck_has(e.text, ": run outboxctl schema upgrade");
+		ck_assert(!store_is_pillar(st));
+		for (int i = 0; i < NROWS(ours); i++)
+			ck_assert(store_lacks(st, T_SETTINGS +
+			    (enum store_table)i) == (i == _i));
+		sql("RENAME TABLE gone TO %s", ours[_i]);
+		ck_ok(store_learn(st, &e));
+		ck_assert(store_is_full(st));
+		ck_assert(!store_lacks(st, T_SETTINGS + (enum store_table)_i));
+		sql("RENAME TABLE %s TO gone", ours[_i]);
+	}
+	sql("RENAME TABLE gone TO %s; REVOKE ALL ON %s FROM "
+	    "'outbox'@'localhost'", ours[_i], ours[_i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, name);
+	ck_has(e.text, "setup --no-event also grants it");
+}
+END_TEST
+
+/* Their warnings are those of tables that Pillar's migrations make. */
+START_TEST(none_of_our_tables_is_pillar)
+{
+	struct store	*other;
+	unsigned	 count = 12;
+	char		 prefix[STORE_PREFIX];
+
+	for (int i = 0; i < NROWS(ours); i++)
+		sql("RENAME TABLE %s TO away_%d", ours[i], i);
 	ck_ok(store_learn(st, &e));
-	ck_assert(store_has(st, T_DEAD));
-	ck_assert_str_eq(logged(), "");
+	ck_assert(store_is_pillar(st));
+	for (int i = 1; i < NROWS(ours); i++)
+		ck_has(logged(), ours[i]);
 	ck_ok(store_settings(st, &count, &e));
 	ck_assert_uint_eq(count, 12);
 	store_prefix(st, prefix);
 	ck_assert_str_eq(prefix, other_conf->mysql.database);
-	sql("DROP TABLE outbox_dead_letters");
-	ck_ok(store_learn(st, &e));
-	ck_assert(!store_has(st, T_DEAD));
-	ck_has(logged(), "outbox_dead_letters");
-	ck_assert(store_can_audit_stream(st));
-	sql("DROP TABLE outbox_streams");
-	ck_ok(store_learn(st, &e));
 	ck_assert(!store_can_audit_stream(st));
-	ck_has(logged(), "outbox_streams");
+
+	/* While others are made, who has learnt it goes on. */
+	other = store_new(other_conf, OTHER, 1000);
+	ck_ok(store_open(other, &e));
+	for (int i = 0; i < NROWS(ours); i++) {
+		sql("RENAME TABLE away_%d TO %s", i, ours[i]);
+		ck_ok(store_learn(st, &e));
+		ck_assert(store_is_pillar(st) == (i + 1 < NROWS(ours)));
+		ck_assert((store_learn(other, &e) < 0) == store_is_pillar(st));
+	}
+	ck_assert(store_is_full(st));
+	store_free(other);
+}
+END_TEST
+
+/* The schema before: it works without what is new, and half of that is none. */
+START_TEST(former_schema_is_served)
+{
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_can_scrub(st));
+	sql("ALTER TABLE outbox_streams DROP COLUMN leader");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_is_pillar(st) && !store_is_full(st));
+	ck_assert(store_can_audit_stream(st) && !store_can_scrub(st));
+	ck_assert_str_eq(logged(), "");
+	sql("ALTER TABLE outbox_streams DROP COLUMN gaps, DROP COLUMN damage, "
+	    "DROP COLUMN gaps_since, DROP COLUMN suspicion, "
+	    "DROP COLUMN suspected_at, DROP COLUMN look_after, "
+	    "DROP COLUMN scrubber, DROP COLUMN scrubber_until, "
+	    "DROP COLUMN scrub_for, DROP COLUMN scrub_began, "
+	    "DROP COLUMN scrub_at, DROP COLUMN scrub_rows, "
+	    "DROP COLUMN scrub_ended, DROP COLUMN scrub_whole, "
+	    "DROP COLUMN scrub_ms, DROP COLUMN missing, "
+	    "DROP COLUMN missing_at, DROP COLUMN holes, "
+	    "DROP COLUMN accepted");
+	ck_ok(store_learn(st, &e));
+	ck_assert(!store_is_pillar(st) && !store_is_full(st));
 }
 END_TEST
 
@@ -242,6 +312,35 @@ START_TEST(column_may_be_missing)
 	sql("%s", remedy);
 	ck_ok(store_learn(st, &e));
 	ck_has_not(logged(), "ALTER TABLE");
+}
+END_TEST
+
+/* All of these at once: they are NULL in statements, and are not written. */
+START_TEST(statements_do_without_columns)
+{
+	struct batch		b = { 0 };
+	struct acked_list	l = { 0 };
+	uint64_t		reset;
+
+	sql("ALTER TABLE outbox DROP COLUMN message_hash, DROP COLUMN "
+	    "in_doubt_since, DROP COLUMN replay_no, DROP COLUMN created_at");
+	ck_ok(store_learn(st, &e));
+	add_rows(1, 2, "'p00'");
+	ck_ok(store_peek(st, 1, false, &b, &e));
+	ck_assert_uint_eq(b.n, 1);
+	ck_assert_uint_eq(b.msgs[0].sequence, 1);
+	batch_free(&b);
+	sql("UPDATE outbox SET published_at = NOW(6), ack_sequence = 7 "
+	    "WHERE global_sequence = 2");
+	ck_ok(store_some_acked(st, "1970-01-02", true, 9, &l, &e));
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_uint_eq(l.rows[0].ack, 7);
+	ck_assert(!l.rows[0].id.hashed && l.rows[0].id.replay == 0);
+	ck_ok(store_reset(st, l.rows, 1, "2026-01-01", &reset, &e));
+	ck_assert_uint_eq(reset, 1);
+	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL "
+	    "AND ack_sequence IS NULL");
+	free(l.rows);
 }
 END_TEST
 
@@ -766,13 +865,17 @@ add_schema(Suite *s, const struct kind *k)
 
 	tcase_add_loop_test(tc, missing_table_is_named, 0, NROWS(needed));
 	tcase_add_test(tc, missing_column_is_named);
-	tcase_add_test(tc, optional_tables_may_be_missing);
+	tcase_add_loop_test(tc, some_of_our_tables_are_refused, 0,
+	    NROWS(ours));
+	tcase_add_test(tc, none_of_our_tables_is_pillar);
+	tcase_add_test(tc, former_schema_is_served);
 	tcase_add_loop_test(tc, what_changes_by_itself_is_no_part_of_an_id, 0,
 	    NROWS(made));
 	tcase_add_test(tc, claim_that_would_deliver_is_refused);
 	tcase_add_loop_test(tc, order_is_a_number, 0, NROWS(orders));
 	tcase_add_test(tc, names_may_be_long);
 	tcase_add_loop_test(tc, column_may_be_missing, 0, NROWS(spares));
+	tcase_add_test(tc, statements_do_without_columns);
 	tcase_add_test(tc, tables_may_have_other_names);
 	tcase_add_loop_test(tc, index_is_found, 0, NROWS(indexes));
 	tcase_add_test(tc, values_are_made_to_fit);

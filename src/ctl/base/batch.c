@@ -72,7 +72,7 @@ try_once(struct ctl *c, int (*fn)(struct ctl *, void *, struct err *),
 		if (store_end(c->store, rc, e) == 0)
 			return DONE;
 		if (rc == 0 && store_fault(c->store) == DB_LOST)
-			return find_out(c, store_has(c->store, T_AUDIT) &&
+			return find_out(c, !store_is_pillar(c->store) &&
 			    (c->audit != audit || c->audited != audited), e);
 	}
 	return store_fault(c->store) == DB_BUSY ? AGAIN : FAILED;

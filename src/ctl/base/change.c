@@ -293,10 +293,6 @@ check(struct chosen *r)
 	int			 status = how->check == NULL ? CTL_DONE :
 				    how->check(r);
 
-	for (size_t i = 0; status == CTL_DONE &&
-	    i < sizeof(how->needs) / sizeof(how->needs[0]); i++)
-		if (!store_has(r->c->store, how->needs[i]))
-			status = ctl_no_table(r->c, how->needs[i]);
 	if (status == CTL_DONE && how->select != NULL &&
 	    (r->named = args_sequences(&r->c->args)) == NULL)
 		status = CTL_USAGE;

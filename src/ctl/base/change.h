@@ -58,9 +58,8 @@ struct change {
 	/* "3 messages", "due now"; in a dry run they "would be due now". */
 	const char	*thing, *done;
 
-	/* May it run?  And the tables that it needs. */
+	/* May it run? */
 	int		(*check)(struct chosen *);
-	enum store_table needs[2];
 
 	/*
 	 * How rows are chosen.  select begins a SELECT of sequences, up to

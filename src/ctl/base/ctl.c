@@ -81,6 +81,8 @@ remedy_of(const struct ctl *c, const struct err *e)
 		    "--admin-password-file FILE if it has a password";
 	if (c->in_doubt)
 		return NULL;
+	if (strstr(e->text, "(1146)") != NULL)
+		return "outboxctl setup --no-event creates it";
 	switch (store_fault(c->store)) {
 	case DB_LOST:
 	case DB_CLOSED:
@@ -123,14 +125,6 @@ ctl_no_broker(const struct err *e)
 	    TURN_ON : "start the server, or correct the section nats of the "
 	    "configuration", "%s", e->text);
 	return CTL_UNREACHABLE;
-}
-
-int
-ctl_no_table(const struct ctl *c, enum store_table t)
-{
-	return ctl_refuse("outboxctl setup --no-event creates it",
-	    "%s: no such table, or no right to see it",
-	    store_table_name(c->store, t));
 }
 
 bool
@@ -189,4 +183,14 @@ ctl_connect(struct ctl *c)
 	struct err	e;
 
 	return ctl_open(c, &e) == 0 ? CTL_DONE : ctl_fail(c, &e);
+}
+
+int
+ctl_check_table(const struct ctl *c)
+{
+	if (c->command->table == 0 || !store_is_pillar(c->store))
+		return CTL_DONE;
+	return ctl_refuse("outboxctl setup --no-event creates it",
+	    "%s: no such table, or no right to see it",
+	    store_table_name(c->store, c->command->table));
 }

@@ -77,6 +77,8 @@ struct command {
 	int		 min, max;	/* of the rest */
 	enum command_kind	 kind;
 	enum command_needs	 needs;
+	enum store_table	 table;	/* that it is about, if Pillar's
+					   database has none; else 0 */
 	const char	*limit_help;	/* of a --limit whose default is 0 */
 	const char	*help;		/* one line */
 	int		(*prepare)(struct ctl *);	/* before the
@@ -93,6 +95,9 @@ struct command {
  */
 int	ctl_open(struct ctl *, struct err *);
 int	ctl_connect(struct ctl *);
+
+/* Is the table there that the command is about?  Prints the error. */
+int	ctl_check_table(const struct ctl *);
 
 /* Print the error, and how to get a missing right; returns a status. */
 int	ctl_fail(const struct ctl *, const struct err *);
@@ -128,9 +133,6 @@ int	ctl_refuse(const char *remedy, const char *, ...)
 /* A wrong value of an option: "--limit: ..." and "limit: ...". */
 int	ctl_misuse_value(const char *option, const char *, ...)
 	    __attribute__((format(printf, 2, 3)));
-
-/* The same for a missing table that the command needs. */
-int	ctl_no_table(const struct ctl *, enum store_table);
 
 /*
  * load.c: read the configuration, again if it was in error.  false: bad_file

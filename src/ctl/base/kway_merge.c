@@ -81,7 +81,7 @@ find_labels_of(struct kway_merge *m, const char *partition, struct err *e)
 	if (partition[0] == '\0')
 		add_label(m, NULL, 0);
 	buf_free(&bytes);
-	if (!store_has(s, T_BLOCKED))
+	if (store_is_pillar(s))
 		return 0;
 	if (store_can_schedule(s)) {
 		/* Those of its messages that have a time of their own. */
@@ -173,7 +173,7 @@ find_labels(struct kway_merge *m, struct err *e)
 	/* Here a jump over a label would read all its rows. */
 	store_sql(s, "SELECT partition_key FROM {partitions} "
 	    "WHERE partition_key <> ''");
-	if (store_has(s, T_BLOCKED))
+	if (!store_is_pillar(s))
 		store_put(s, " UNION ALL SELECT "
 		    PARKED_LABEL("first_sequence") " FROM {blocked}");
 	return add_labels(m, e);

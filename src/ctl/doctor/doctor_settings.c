@@ -132,10 +132,10 @@ doctor_settings(struct doctor *d)
 	struct store	*s = d->ctl->store;
 	struct err	 e;
 
-	if (store_has(s, T_SETTINGS) && !has_count(d))
+	if (!store_is_pillar(s) && !has_count(d))
 		return;
 	if (check_declared_counts(d, &e) < 0 || check_keys(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	if (store_has(s, T_SETTINGS))
+	if (!store_is_pillar(s))
 		check_count(d);
 }

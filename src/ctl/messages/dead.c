@@ -31,8 +31,6 @@ dead_show(struct ctl *c)
 	free(sequence);
 	if (rc < 0)
 		return ctl_fail(c, &e);
-	if (!store_has(c->store, T_DEAD))
-		return ctl_no_table(c, T_DEAD);
 	if (o == NULL)
 		return ctl_error("%s: no such dead letter", c->args.rest[0]);
 	json_decref(o);
@@ -93,10 +91,9 @@ static bool
 put_letter_epochs(struct ctl *c, const uint64_t *list, size_t n)
 {
 	store_sql(c->store, "SELECT COALESCE(:label, '') " DEAD_ROWS
-	    "WHERE d.global_sequence IN (:rows):records",
+	    "WHERE d.global_sequence IN (:rows) UNION SELECT partition_key "
+	    "FROM {blocked} WHERE first_sequence IN (:rows)",
 	    SQL_PUT("label", c->store, put_letter_label(c)),
-	    SQL_IF("records", store_has(c->store, T_BLOCKED), " UNION SELECT "
-	    "partition_key FROM {blocked} WHERE first_sequence IN (:rows)"),
 	    SQL_LIST("rows", list, n));
 	return true;
 }
@@ -106,8 +103,8 @@ put_back(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
 {
 	struct store	*s = r->c->store;
-	bool		 dated = store_has_column(s, COL_CREATED_AT);
-	bool		 counts = store_has_column(s, COL_REPLAY_NO);
+	bool		 dated = store_has_word(s, "created_at");
+	bool		 counts = store_has_word(s, "replay_no");
 	bool		 whole = store_is_inline(s);
 
 	store_sql(s, "INSERT INTO {outbox} ({global_sequence}, "
@@ -166,7 +163,7 @@ tell_halted(struct chosen *r)
 	uint64_t	 halted = 0, more;
 	struct err	 e;
 
-	if (r->c->args.release || !store_has(s, T_BLOCKED))
+	if (r->c->args.release)
 		return;
 	for (size_t i = 0, n; i < r->n; i += n) {
 		n = change_piece(r->n - i);
@@ -189,7 +186,7 @@ tell_halted(struct chosen *r)
 
 const struct change dead_retry = {
 	.thing = "dead letter", .done = "put back", .check = check_letters,
-	.needs = { T_DEAD }, .select = select_letters, .by = CURSOR_DEAD,
+	.select = select_letters, .by = CURSOR_DEAD,
 	.by_key = CURSOR_DEAD, .keep = dead_group_keep,
 	.missing = "no such dead letter", .lock = { LOCK_LETTERS },
 	.epochs = put_letter_epochs, .change = put_back, .skipped = SKIPPED,
@@ -198,7 +195,7 @@ const struct change dead_retry = {
 
 const struct change dead_purge = {
 	.thing = "dead letter", .done = "purged", .check = check_letters,
-	.needs = { T_DEAD }, .select = select_letters, .by = CURSOR_DEAD,
+	.select = select_letters, .by = CURSOR_DEAD,
 	.by_key = CURSOR_DEAD, .keep = dead_group_keep,
 	.missing = "no such dead letter", .ask = impact_ask,
 	.select_loss = select_loss, .epochs = put_purge_epochs,

@@ -165,8 +165,6 @@ dead_groups(struct ctl *c)
 	json_t				*rows;
 	char				number[DISPLAY_SIZE];
 
-	if (!store_has(c->store, T_DEAD))
-		return ctl_no_table(c, T_DEAD);
 	s.by_id = json_object();
 	if (count_all(c, &s, &e) < 0) {
 		json_decref(s.by_id);

@@ -48,8 +48,6 @@ dead_list(struct ctl *c)
 
 	if (dead_group_check(c) != CTL_DONE)
 		return CTL_USAGE;
-	if (!store_has(c->store, T_DEAD))
-		return ctl_no_table(c, T_DEAD);
 	return listing_print(c, cursor_new(c, CURSOR_DEAD, &e), &l, &e);
 }
 
@@ -58,7 +56,7 @@ dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
 {
 	json_t	*letter;
 
-	if (!store_has(c->store, T_DEAD))
+	if (store_is_pillar(c->store))
 		return 0;
 	select_letters(c);
 	filter_put_rows(c->store, &sequence, 1);

@@ -58,7 +58,7 @@ knows_tables(const struct feed *f)
 {
 	const struct store	*s = f->c->store;
 
-	return store_has(s, T_SETTINGS) &&
+	return !store_is_pillar(s) &&
 	    (strcmp(store_table_name(s, T_OUTBOX), "outbox") != 0 ||
 	    (strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
 	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0));
@@ -74,7 +74,7 @@ do_without_procedure(struct feed *f, const char *name, struct err *e)
 	struct store	*s = f->c->store;
 	uint64_t	 fan_out = 0;
 
-	if (store_has_column(s, COL_FAN_OUT)) {
+	if (!store_is_pillar(s)) {
 		store_sql(s, "SELECT fan_out FROM {settings} WHERE id = 1");
 		if (store_query_number(s, "enqueue", &fan_out, e) < 0)
 			return -1;

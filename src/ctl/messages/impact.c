@@ -151,7 +151,7 @@ find_halts(const struct chosen *r, json_t *halts, struct err *e)
 	struct db_rows	*rows;
 	json_t		*page;
 
-	for (size_t i = 0, n; store_has(s, T_BLOCKED) && i < r->n; i += n) {
+	for (size_t i = 0, n; !store_is_pillar(s) && i < r->n; i += n) {
 		n = change_piece(r->n - i);
 		store_sql(s, "SELECT DISTINCT b.first_sequence, "
 		    STORE_KEY_OF("{k.stream_id}", "b.order_key") " FROM "

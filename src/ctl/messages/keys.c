@@ -56,21 +56,19 @@ static json_t *
 read_blocked(struct ctl *c, struct err *e)
 {
 	struct store	*s = c->store;
-	bool		 dead = store_has(s, T_DEAD);
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT b.first_sequence, " STORE_KEY_OF("{k.stream_id}",
 	    "b.order_key") ", b.partition_key, b.reason, b.head_sequence, "
 	    "b.since, GREATEST(0, TIMESTAMPDIFF(SECOND, b.since, NOW(6))), "
-	    ":error FROM {blocked} AS b LEFT JOIN {outbox} AS o "
+	    "d.global_sequence IS NOT NULL, "
+	    "COALESCE(d.last_error, {o.last_error}) "
+	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON {o.global_sequence} = b.head_sequence "
-	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence"
-	    ":letters WHERE b.first_sequence > :after "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
+	    "LEFT JOIN {dead} AS d ON d.global_sequence = b.head_sequence "
+	    "WHERE b.first_sequence > :after "
 	    "ORDER BY b.first_sequence LIMIT :max",
-	    SQL_EITHER("error", dead, "d.global_sequence IS NOT NULL, "
-	    "COALESCE(d.last_error, {o.last_error})", "0, {o.last_error}"),
-	    SQL_IF("letters", dead, " LEFT JOIN {dead} AS d "
-	    "ON d.global_sequence = b.head_sequence"),
 	    SQL_NUMBER("after", c->args.after),
 	    SQL_NUMBER("max", (uint64_t)c->args.limit));
 	rows = store_query(s, "keys blocked", e);
@@ -86,8 +84,6 @@ keys_blocked(struct ctl *c)
 	char		 number[DISPLAY_SIZE];
 	size_t		 i;
 
-	if (!store_has(c->store, T_BLOCKED))
-		return ctl_no_table(c, T_BLOCKED);
 	list = read_blocked(c, &e);
 	if (list == NULL || keys_add_parked(c, list, &e) < 0) {
 		json_decref(list);
@@ -127,8 +123,6 @@ int
 keys_release_halted(struct ctl *c, const uint64_t *list, size_t n,
     uint64_t *changed, struct err *e)
 {
-	if (!store_has(c->store, T_BLOCKED))
-		return 0;
 	store_sql(c->store, "UPDATE {blocked} SET reason = 'released' WHERE "
 	    "reason = '" STORE_HALTED "' AND first_sequence IN (:rows)",
 	    SQL_LIST("rows", list, n));
@@ -152,7 +146,7 @@ report_released(struct chosen *r)
 }
 
 const struct change keys_release = {
-	.thing = "key", .done = "released", .needs = { T_BLOCKED },
+	.thing = "key", .done = "released",
 	.select_key = select_halts, .missing = "this key is not halted",
 	.epochs = put_halt_epochs, .change = release,
 	.report = report_released,

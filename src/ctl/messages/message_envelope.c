@@ -179,7 +179,7 @@ message_prefix(struct ctl *c, char prefix[STORE_PREFIX], struct err *e)
 {
 	char	id[STORE_PREFIX] = "";
 
-	if (store_has(c->store, T_SETTINGS)) {
+	if (!store_is_pillar(c->store)) {
 		store_sql(c->store,
 		    "SELECT outbox_id FROM {settings} WHERE id = 1");
 		if (store_query_text(c->store, "show", id, sizeof(id), e) < 0)

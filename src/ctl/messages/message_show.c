@@ -35,13 +35,6 @@ static const struct rows_column about[] = {
 };
 
 static void
-put_own(struct store *s, enum store_column column, const char *name)
-{
-	store_put(s, ", ");
-	store_put(s, store_has_column(s, column) ? name : "NULL");
-}
-
-static void
 put_about(struct ctl *c, uint64_t sequence)
 {
 	struct store	*s = c->store;
@@ -51,8 +44,8 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "WHEN {o.published_at} IS NOT NULL THEN 'delivered' "
 	    "WHEN {o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6) "
 	    "THEN 'delivering' ELSE 'pending' END, NULL");
-	store_put(s, store_has(s, T_SETTINGS) ? ", (SELECT outbox_id "
-	    "FROM {settings} WHERE id = 1)" : ", NULL");
+	store_put(s, store_is_pillar(s) ? ", NULL" :
+	    ", (SELECT outbox_id FROM {settings} WHERE id = 1)");
 	store_put(s, ", {e.stream_id}, "
 	    "{e.stream_sequence}, {e.event_type}, {e.event_version}, "
 	    "{e.correlation_id}, {e.occurred_at}, OCTET_LENGTH({e.metadata}), "
@@ -60,23 +53,15 @@ put_about(struct ctl *c, uint64_t sequence)
 	message_put_partition(s);
 	store_put(s, ", " PARKED_IS("{o.partition_key}") ", {o.attempts}, ");
 	/* Of a row or of a dead letter. */
-	store_put(s, !store_has_column(s, COL_REPLAY_NO) ? "NULL" :
-	    !store_has(s, T_DEAD) ? "{o.replay_no}" :
+	store_put(s, store_is_pillar(s) ? "{o.replay_no}" :
 	    "COALESCE({o.replay_no}, (SELECT d.replay_no FROM {dead} AS d "
 	    "WHERE d.global_sequence = n.sequence))");
-	store_put(s, ", {o.last_error}");
-	put_own(s, COL_CREATED_AT, "{o.created_at}");
-	store_put(s, ", {o.available_at}, ");
-	store_put(s, store_has_word(s, "scheduled_at") ? "{o.scheduled_at}" :
-	    "NULL");
-	store_put(s, ", IF({o.published_at} IS NULL, "
-	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), ");
-	store_put(s, store_has_word(s, "scheduled_at") ?
+	store_put(s, ", {o.last_error}, {o.created_at}, {o.available_at}, "
+	    "{o.scheduled_at}, IF({o.published_at} IS NULL, "
+	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
 	    "GREATEST({o.available_at}, COALESCE({o.scheduled_at}, "
-	    "{o.available_at}))" : "{o.available_at}");
-	store_put(s, ") + 999) DIV 1000, NULL), {o.published_at}");
-	put_own(s, COL_ACK_SEQUENCE, "{o.ack_sequence}");
-	put_own(s, COL_IN_DOUBT_SINCE, "{o.in_doubt_since}");
+	    "{o.available_at}))) + 999) DIV 1000, NULL), {o.published_at}, "
+	    "{o.ack_sequence}, {o.in_doubt_since}");
 	/* A token begins with the last 16 characters of a worker's id. */
 	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
 	    "RIGHT(c.id, 16) = LEFT({o.claim_token}, 16) LIMIT 1), "
@@ -122,7 +107,7 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 {
 	json_t	*record;
 
-	if (!store_has(c->store, T_BLOCKED))
+	if (store_is_pillar(c->store))
 		return 0;
 	store_sql(c->store, "SELECT b.reason, b.since, b.head_sequence FROM "
 	    "{blocked} AS b LEFT JOIN {events} AS k "

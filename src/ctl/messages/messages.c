@@ -11,7 +11,7 @@ message_put_partition(struct store *s)
 {
 	const char	*own = "{o.partition_key}";
 
-	if (!store_has(s, T_BLOCKED)) {
+	if (store_is_pillar(s)) {
 		store_put(s, own);
 		return;
 	}
@@ -34,7 +34,7 @@ message_put_from(struct store *s)
 void
 message_put_parked(struct store *s)
 {
-	if (store_has(s, T_BLOCKED))
+	if (!store_is_pillar(s))
 		store_put(s, " LEFT JOIN {blocked} AS b "
 		    "ON b.first_sequence = " PARKED_UNDER("{o.partition_key}"));
 }

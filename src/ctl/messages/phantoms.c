@@ -35,7 +35,7 @@ report_forgotten(struct chosen *r)
 }
 
 const struct change phantoms_forget = {
-	.thing = "phantom", .done = "forgotten", .needs = { T_STREAMS },
+	.thing = "phantom", .done = "forgotten",
 	.find = count_phantoms, .change = forget, .apply = change_at_once,
 	.report = report_forgotten,
 };

@@ -84,7 +84,7 @@ find_dead(struct store *s, struct prune *p, struct err *e)
 {
 	struct watermark	h;
 	struct prune_page	page = { .max = DEAD_PAGE };
-	bool			more = store_has(s, T_DEAD);
+	bool			more = !store_is_pillar(s);
 
 	if (watermark_read(s, &h, e) < 0)
 		return -1;

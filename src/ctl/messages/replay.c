@@ -25,7 +25,7 @@ check_replay(struct chosen *r)
 	struct ctl	*c = r->c;
 	int		 status = change_check_filter(r);
 
-	if (status == CTL_DONE && !store_has_column(c->store, COL_REPLAY_NO))
+	if (status == CTL_DONE && !store_has_word(c->store, "replay_no"))
 		status = ctl_refuse("run outboxctl schema upgrade",
 		    "messages replay needs the column replay_no of %s",
 		    store_table_name(c->store, T_OUTBOX));
@@ -107,16 +107,12 @@ replay(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 	store_sql(s, "UPDATE " DELIVERED " SET {o.partition_key} = :label, "
 	    "{o.replay_no} = {o.replay_no} + 1, {o.published_at} = NULL, "
 	    "{o.available_at} = {now}, {o.attempts} = 0, "
-	    "{o.claim_token} = NULL, {o.last_error} = NULL:ack:hash:doubt "
+	    "{o.claim_token} = NULL, {o.last_error} = NULL"
+	    "{clear o.ack_sequence}{clear o.message_hash}"
+	    "{clear o.in_doubt_since} "
 	    "WHERE {o.published_at} IS NOT NULL "
 	    "AND {o.global_sequence} IN (:rows)",
 	    SQL_PUT("label", s, put_replay_label(r->c)),
-	    SQL_IF("ack", store_has_column(s, COL_ACK_SEQUENCE),
-	    ", {o.ack_sequence} = NULL"),
-	    SQL_IF("hash", store_has_column(s, COL_MESSAGE_HASH),
-	    ", {o.message_hash} = NULL"),
-	    SQL_IF("doubt", store_has_column(s, COL_IN_DOUBT_SINCE),
-	    ", {o.in_doubt_since} = NULL"),
 	    SQL_LIST("rows", list, n));
 	return store_exec(s, "replay", changed, e);
 }
@@ -135,7 +131,7 @@ replay_chunk(struct chosen *r, size_t n, struct err *e)
 	size_t		 before = r->at;
 	int		 rc;
 
-	if (store_has(c->store, T_AUDIT))
+	if (!store_is_pillar(c->store))
 		c->audit = c->audited = 0;
 	c->arguments = xasprintf("up to %llu: %s",
 	    (unsigned long long)r->list[before + n - 1], given);

@@ -165,7 +165,7 @@ read_states(const struct chosen *r, struct err *e)
 		    "IF(" MESSAGE_FREE ", :pending, :delivering)) "
 		    "FROM {outbox} AS o {primary} "
 		    "WHERE {o.global_sequence} IN (:rows):letters",
-		    SQL_IF("letters", store_has(s, T_DEAD), " UNION ALL "
+		    SQL_IF("letters", !store_is_pillar(s), " UNION ALL "
 		    "SELECT global_sequence, :dead FROM {dead} "
 		    "WHERE global_sequence IN (:rows)"),
 		    SQL_NUMBER("delivered", DELIVERED),
@@ -282,7 +282,7 @@ const struct change messages_retry = {
 };
 
 const struct change messages_discard = {
-	.thing = "message", .done = "discarded", .needs = { T_DEAD },
+	.thing = "message", .done = "discarded",
 	.select = select_waiting, .ask = impact_ask,
 	.select_loss = select_loss, .lock = { LOCK_FREE },
 	.epochs = message_put_epochs, .change = discard,
@@ -291,7 +291,7 @@ const struct change messages_discard = {
 
 const struct change keys_retry = {
 	.thing = "message", .done = "due now", .check = check_held,
-	.needs = { T_BLOCKED, T_DEAD }, .select_key = select_held,
+	.select_key = select_held,
 	.missing = "no message of this key is held", .lock = { LOCK_FREE },
 	.epochs = message_put_epochs, .change = make_due,
 	.skipped = "a worker sends them, or they are not pending any more",
@@ -299,7 +299,7 @@ const struct change keys_retry = {
 
 const struct change keys_bury = {
 	.thing = "message", .done = "buried", .check = check_held,
-	.needs = { T_BLOCKED, T_DEAD }, .select_key = select_held,
+	.select_key = select_held,
 	.missing = "no message of this key is held", .ask = impact_ask,
 	.select_loss = select_loss, .asks_of_few = true, .lock = { LOCK_FREE },
 	.epochs = message_put_epochs, .change = discard,

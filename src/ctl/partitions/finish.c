@@ -210,7 +210,7 @@ check_and_finish(struct finish *f)
 	if (!may_finish(f))
 		return refuse_finish(f);
 	/* Then the counts are in the file, which only an operator changes. */
-	if (!store_has(c->store, T_SETTINGS)) {
+	if (store_is_pillar(c->store)) {
 		report_finish(f, false);
 		if (!c->args.json)
 			display_print(stdout, "Nothing prevents it: remove "

@@ -130,7 +130,7 @@ check_blocked(struct finish_check *l, struct err *e)
 	uint64_t	after = 0, end = 0;
 
 	json_array_clear(l->ways->list);
-	if (!store_has(l->c->store, T_BLOCKED))
+	if (store_is_pillar(l->c->store))
 		return 0;
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
 		store_sql(l->c->store, "SELECT first_sequence FROM {blocked} "

@@ -13,7 +13,7 @@ int
 leases_blocked(struct ctl *c, const char *label, uint64_t *n, struct err *e)
 {
 	*n = 0;
-	if (!store_has(c->store, T_BLOCKED))
+	if (store_is_pillar(c->store))
 		return 0;
 	store_sql(c->store, "SELECT COUNT(*) FROM {blocked} "
 	    "WHERE partition_key");

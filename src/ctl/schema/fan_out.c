@@ -100,7 +100,7 @@ read_peers(struct ctl *c, struct peers *p, struct err *e)
 static bool
 can_fan_out(const struct ctl *c)
 {
-	return !store_is_inline(c->store) && store_has(c->store, T_REGISTRY);
+	return !store_is_inline(c->store) && !store_is_pillar(c->store);
 }
 
 /*
@@ -228,8 +228,7 @@ fan_out_register(struct ctl *c, struct err *e)
 	struct peers	p;
 	bool		joins;
 
-	if (!store_has(c->store, T_SETTINGS) ||
-	    !store_has_columns(c->store, COL_PARTITION_BY, COL_TYPES))
+	if (store_is_pillar(c->store))
 		return 0;
 	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0)
 		return -1;

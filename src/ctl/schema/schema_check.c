@@ -19,7 +19,7 @@
 static bool
 must_have(const struct check *k, enum store_table t)
 {
-	return store_cost_of_table(t) == NULL ||
+	return store_cost_of_table(t, schema_is_pillar(k)) == NULL ||
 	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
 }
 
@@ -62,7 +62,7 @@ check_missing_table(struct check *k, enum store_table t, struct err *e)
 	if (schema_has(k, t) || !schema_is_used(k->ctl, t))
 		return 0;
 	f = schema_find(k, t, must ? SCHEMA_FAIL : SCHEMA_WARN,
-	    must ? schema_cannot_run : store_cost_of_table(t),
+	    must ? schema_cannot_run : store_cost_of_table(t, true),
 	    "no such table, or no right to see it (outboxctl setup --no-event "
 	    "creates and grants)");
 	f->by = BY_SQL;

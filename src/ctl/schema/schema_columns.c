@@ -53,7 +53,8 @@ static const char *
 cost_of_column(const struct check *k, enum store_table t, const char *column,
     enum schema_level *level)
 {
-	const char	*cost = store_cost_of_column(k->ctl->store, t, column);
+	const char	*cost = store_cost_of_column(k->ctl->store, t, column,
+			    schema_is_pillar(k));
 
 	*level = cost == NULL ? SCHEMA_FAIL : SCHEMA_WARN;
 	if (cost == NULL)

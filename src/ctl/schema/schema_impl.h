@@ -93,8 +93,12 @@ struct check {
 	struct schema_report	*report;
 };
 
-/* schema_report.c: does the table exist?  Its configured name. */
+/*
+ * schema_report.c: does the table exist; is none of ours there?  Its configured
+ * name.
+ */
 bool	schema_has(const struct check *, enum store_table);
+bool	schema_is_pillar(const struct check *);
 const char *schema_name(const struct check *, enum store_table);
 
 /* The events, or with outbox.mode: inline the outbox. */

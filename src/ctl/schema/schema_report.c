@@ -72,6 +72,15 @@ schema_report_free(struct schema_report *r)
 	free(r->findings);
 }
 
+bool
+schema_is_pillar(const struct check *k)
+{
+	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+		if (schema_has(k, t))
+			return false;
+	return true;
+}
+
 const char *
 schema_name(const struct check *k, enum store_table t)
 {

@@ -174,7 +174,7 @@ find_grant(struct check *k, const struct schema_grant *g, const char *who,
 {
 	const struct spared	*spare = find_spared(g);
 	enum schema_level	 level = SCHEMA_WARN;
-	const char		*cost = store_cost_of_table(g->table);
+	const char		*cost = store_cost_of_table(g->table, true);
 	struct schema_finding	*f;
 
 	if (spare != NULL)

@@ -99,7 +99,7 @@ here_run(struct here *h)
 	was_open = is_open(h);
 	if (h->c.command->needs == NEEDS_TABLES && !was_open)
 		status = ctl_connect(&h->c);
-	if (status == CTL_DONE)
+	if (status == CTL_DONE && (status = ctl_check_table(&h->c)) == CTL_DONE)
 		status = h->c.command->run(&h->c);
 	if (!was_open)
 		h->opened_at = clock_ms();

@@ -80,19 +80,17 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	struct db_rows	*rows;
 
 	memset(u, 0, sizeof(*u));
-	u->noted = store_has_column(s, COL_FORMER_LABEL_AT);
+	u->noted = !store_is_pillar(s);
 	store_sql(s, "SELECT since, last, COALESCE(GREATEST(0, ");
 	store_putf(s, "%d", STATE_QUIET_MS);
 	store_put(s, " - TIMESTAMPDIFF(MICROSECOND, GREATEST("
 	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
 	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
 	    "FROM (SELECT ");
-	store_put(s, store_has(s, T_SETTINGS) ? "(SELECT counts_since FROM "
-	    "{settings} WHERE id = 1)" : "NULL");
-	store_put(s, " AS since, ");
-	store_put(s, u->noted ? "(SELECT MAX(former_label_at) "
-	    "FROM {partitions})" : "NULL");
-	store_put(s, " AS last) AS t");
+	store_put(s, store_is_pillar(s) ? "NULL AS since, NULL AS last" :
+	    "(SELECT counts_since FROM {settings} WHERE id = 1) AS since, "
+	    "(SELECT MAX(former_label_at) FROM {partitions}) AS last");
+	store_put(s, ") AS t");
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
@@ -141,7 +139,7 @@ ask_corrected(struct ctl *c, const struct counts *k, bool *corrected,
 	struct db_rows	*rows;
 
 	*corrected = false;
-	if (!store_has_column(s, COL_CREATED_AT) || k->nformer > 0)
+	if (k->nformer > 0)
 		return 0;
 	store_sql(s, "SELECT COUNT(*), COALESCE(SUM(o.label <> :label), 0) "
 	    "FROM (SELECT {global_sequence} AS sequence, "

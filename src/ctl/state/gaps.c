@@ -177,7 +177,7 @@ put_types(const struct gaps *g)
 	    "ORDER BY {global_sequence} DESC LIMIT :max):dead:stored) AS t "
 	    "JOIN {events} AS e ON {e.sequence} = t.n)",
 	    SQL_NUMBER("max", GAPS_EVENTS),
-	    SQL_IF("dead", store_has(s, T_DEAD),
+	    SQL_IF("dead", !store_is_pillar(s),
 	    " UNION (SELECT global_sequence FROM {dead} "
 	    "ORDER BY global_sequence DESC LIMIT 100)"),
 	    SQL_IF("stored", g->nstored > 0,

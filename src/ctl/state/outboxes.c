@@ -66,8 +66,7 @@ put_others(struct ctl *c, json_t *outbox, struct err *e)
 	char	 unregistered[DB_NAME_SIZE];
 	json_t	*others;
 
-	if (store_is_inline(c->store) || !store_has(c->store, T_REGISTRY) ||
-	    !store_has_column(c->store, COL_FAN_OUT))
+	if (store_is_inline(c->store) || store_is_pillar(c->store))
 		return 0;
 	if ((others = read_others(c, e)) == NULL)
 		return -1;

@@ -182,10 +182,6 @@ new_since(const struct ctl *c)
 static void
 put_new_heads(struct ctl *c)
 {
-	if (!store_has(c->store, T_DEAD)) {
-		store_put(c->store, "0");
-		return;
-	}
 	store_put(c->store, "(SELECT COUNT(DISTINCT d.global_sequence) FROM "
 	    "(SELECT head_sequence FROM {blocked} WHERE reason = '"
 	    STORE_HALTED "' ");
@@ -224,10 +220,10 @@ put_strays(struct ctl *c, json_t *state, struct err *e)
 static void
 put_doubt(struct store *s)
 {
-	store_put(s, store_has_column(s, COL_IN_DOUBT_SINCE) ? ", (SELECT "
-	    "IF(YEAR({o.in_doubt_since}) > 1970, TIMESTAMPDIFF(MICROSECOND, "
-	    "{o.in_doubt_since}, NOW(6)) DIV 1000, NULL) FROM {outbox} AS o "
-	    "WHERE {o.global_sequence} = b.head_sequence)" : ", NULL");
+	store_put(s, ", (SELECT IF(YEAR({o.in_doubt_since}) > 1970, "
+	    "TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, NOW(6)) DIV 1000, "
+	    "NULL) FROM {outbox} AS o "
+	    "WHERE {o.global_sequence} = b.head_sequence)");
 }
 
 /* The last error of its head, which tells what refuses it. */
@@ -249,17 +245,14 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT },
 	    { "doubt_ms", ROWS_NUMBER }, { "error", ROWS_TEXT } };
 
-	if (!store_has(c->store, T_BLOCKED))
-		return json_object_set_new(state, "blocked", json_null());
 	store_sql(c->store, "SELECT t.reason, t.n, t.since, "
 	    STORE_KEY_OF("{k.stream_id}", "b.order_key") ", b.head_sequence, "
 	    "IF(t.reason = '" STORE_HALTED "', ");
 	put_new_heads(c);
-	store_put(c->store, ", 0), ");
-	store_put(c->store, store_has(c->store, T_DEAD) ? "NOT EXISTS (SELECT 1 "
+	store_put(c->store, ", 0), NOT EXISTS (SELECT 1 "
 	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence), "
 	    "(SELECT d.reason FROM {dead} AS d WHERE d.global_sequence = "
-	    "b.head_sequence)" : "0, NULL");
+	    "b.head_sequence)");
 	put_doubt(c->store);
 	put_head_error(c->store);
 	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
@@ -286,8 +279,6 @@ put_held(struct ctl *c, json_t *state, struct err *e)
 	    { "first", ROWS_NUMBER }, { "error", ROWS_TEXT } };
 	json_t	*held = NULL;
 
-	if (!store_has(c->store, T_BLOCKED))
-		return json_object_set_new(state, "held", json_null());
 	store_sql(c->store, "SELECT h.n, h.since, h.first, (SELECT "
 	    "LEFT({o.last_error}, 500) FROM {outbox} AS o WHERE "
 	    "{o.global_sequence} = h.first) FROM (SELECT COUNT(*) AS n, "
@@ -337,8 +328,6 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 {
 	struct db_rows	*rows;
 
-	if (!store_has(c->store, T_DEAD))
-		return json_object_set_new(state, "dead", json_null());
 	store_sql(c->store, "SELECT COUNT(*), COALESCE(SUM(is_dead), 0), "
 	    "COALESCE(SUM(is_new), 0), "
 	    "COALESCE(MAX(IF(is_new, global_sequence, 0)), 0), "
@@ -369,7 +358,7 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 static void
 put_scrub_columns(struct ctl *c)
 {
-	store_put(c->store, store_has_column(c->store, COL_SCRUB) ?
+	store_put(c->store, store_is_full(c->store) ?
 	    "missing, missing_at, IF(CHAR_LENGTH(holes) > 100, CONCAT(LEFT("
 	    "holes, 100 - LOCATE(',', REVERSE(LEFT(holes, 100)))), ',...'), "
 	    "holes), scrub_at, scrub_rows, scrub_began, "
@@ -399,8 +388,6 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    { "scrub_ended", ROWS_TIME }, { "scrub_round_ms", ROWS_NUMBER },
 	    { "scrubber", ROWS_TEXT } };
 
-	if (!store_has(c->store, T_STREAMS))
-		return json_object_set_new(state, "streams", json_null());
 	store_sql(c->store, "SELECT name, checked_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
 	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
@@ -455,18 +442,24 @@ look_again(struct ctl *c, json_t *state, struct err *e)
 static int
 put_known_tables(struct ctl *c, json_t *state, struct err *e)
 {
-	static int	(*const parts[])(struct ctl *, json_t *,
-			    struct err *) = {
-		put_schema, look_again, state_put_missing, put_workers,
-		put_partitions, put_strays, put_backlog, state_put_delivered,
-		put_blocked_keys, put_held,
-		put_dead_letters, put_streams,
-		state_put_counts, state_put_rights, state_put_outboxes,
-		put_server,
+	static const struct {
+		int		(*put)(struct ctl *, json_t *, struct err *);
+		const char	*ours;	/* of tables that Pillar lacks */
+	} parts[] = {
+		{ put_schema, NULL }, { look_again, NULL },
+		{ put_workers, NULL }, { put_partitions, NULL },
+		{ put_strays, NULL }, { put_backlog, NULL },
+		{ state_put_delivered, NULL },
+		{ put_blocked_keys, "blocked" }, { put_held, "held" },
+		{ put_dead_letters, "dead" }, { put_streams, "streams" },
+		{ state_put_counts, NULL }, { state_put_rights, NULL },
+		{ state_put_outboxes, NULL }, { put_server, NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i](c, state, e) < 0)
+		if (parts[i].ours != NULL && store_is_pillar(c->store))
+			json_object_set_new(state, parts[i].ours, json_null());
+		else if (parts[i].put(c, state, e) < 0)
 			return -1;
 	return 0;
 }
@@ -481,6 +474,22 @@ put_tables(struct ctl *c, json_t *state, struct err *e)
 		return 0;
 	return store_is_open(c->store) && store_learn(c->store, &again) == 0 ?
 	    put_known_tables(c, state, e) : -1;
+}
+
+/* Tables of ours that are gone; the others cannot be read then. */
+static json_t *
+missing_json(const struct store *s)
+{
+	json_t	*list = json_array();
+
+	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+		if (store_lacks(s, t))
+			json_array_append_new(list, json_pack("{s:s, s:s}",
+			    "table", store_table_name(s, t), "cost",
+			    t == T_SETTINGS ? "outbox_enqueue() fails, and "
+			    "workers that connect anew send nothing" :
+			    "workers that connect anew send nothing"));
+	return list;
 }
 
 static json_t *
@@ -510,6 +519,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	}
 	if (away == NULL && put_tables(c, state, &e) < 0)
 		away = &e;
+	if (c->store != NULL && store_is_open(c->store))
+		json_object_set_new(state, "missing", missing_json(c->store));
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));

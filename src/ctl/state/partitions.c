@@ -144,7 +144,7 @@ static struct db_rows *
 query_ages(struct partition_scan *l, struct err *e)
 {
 	struct store	*s = l->ctl->store;
-	bool		 own = store_has_column(s, COL_CREATED_AT);
+	bool		 own = store_has_word(s, "created_at");
 	size_t		 n = 0;
 	uint64_t	 list[CHUNK];
 

@@ -26,12 +26,14 @@
  * overview.c: everything, and "problems", the list of health.h:
  *
  *	workers, partitions, oldest, strays, backlog, delivered, blocked, dead,
- *	streams, counts, undeclared, rights, missing, outbox: of the tables;
+ *	streams, counts, undeclared, rights, outbox: of the tables;
  *	workers of a daemon that has died are stale, though their heartbeat is
  *	not over
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database	null, or {"error"}: then those above are missing
+ *	missing		[{"table", "cost"}]: tables of ours that are gone, which
+ *			is then the error of the database
  *	broker		{"driver", "error", "unfit", "full", "subjects",
  *			"warnings"}; also of another destination
  *	this_host	as state_this_host

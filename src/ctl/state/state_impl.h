@@ -43,8 +43,6 @@ int	 state_put_clock(struct ctl *, json_t *state, json_int_t leases,
  */
 int	 state_put_delivered(struct ctl *, json_t *state, struct err *);
 
-/* missing.c: put "missing", {"table", "cost"} for each table that is gone. */
-int	 state_put_missing(struct ctl *, json_t *state, struct err *);
 
 /* rights.c: put "rights", an object for each right that the account lacks. */
 int	 state_put_rights(struct ctl *, json_t *state, struct err *);

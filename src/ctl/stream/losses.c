@@ -7,7 +7,7 @@
 static struct sql
 reported(const struct ctl *c)
 {
-	return store_has_column(c->store, COL_SCRUB) ?
+	return store_is_full(c->store) ?
 	    SQL("(lost > 0 OR alarm IS NOT NULL OR missing > 0)") :
 	    SQL("(lost > 0 OR alarm IS NOT NULL)");
 }
@@ -19,7 +19,7 @@ accept_holes(struct ctl *c, struct err *e)
 	struct db_rows	*rows;
 	int		 rc = 0;
 
-	if (!store_has_column(c->store, COL_SCRUB))
+	if (!store_is_full(c->store))
 		return 0;
 	store_sql(c->store, "SELECT name FROM {streams} WHERE missing > 0");
 	if ((rows = store_query(c->store, "losses", e)) == NULL)
@@ -41,8 +41,8 @@ losses_clear(struct ctl *c, const char *stream, uint64_t *streams,
 	    SQL_IF("accepted", stream == NULL, "known_since = "
 	    "GREATEST(known_since, COALESCE(alarm_at, known_since)), "
 	    "first_sequence = IF(alarm IS NULL, first_sequence, NULL),"),
-	    SQL_IF("found", stream != NULL && store_has_column(c->store,
-	    COL_SCRUB), "missing = 0, missing_at = NULL, holes = NULL,"),
+	    SQL_IF("found", stream != NULL && store_is_full(c->store),
+	    "missing = 0, missing_at = NULL, holes = NULL,"),
 	    SQL_PART("reported", reported(c)),
 	    SQL_IF("named", stream != NULL, " AND name = :name"),
 	    SQL_TEXT("name", stream));
@@ -69,6 +69,6 @@ forget(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 }
 
 const struct change stream_forget = {
-	.thing = "stream report", .done = "forgotten", .needs = { T_STREAMS },
+	.thing = "stream report", .done = "forgotten",
 	.find = count_losses, .change = forget, .apply = change_at_once,
 };
