@@ -75,6 +75,13 @@ says 'upgrade with a bad file: what is wrong' bogus
 says 'upgrade with a bad file: what is done' 'former version goes on'
 is 'upgrade with a bad file: the former daemon runs' "$(pid)" "$first"
 cp good.yml "$conf"
+sql 'RENAME TABLE outbox_dead_letters TO away'
+try 'upgrade with a table that lacks' 0 upgrade --reinstall \
+    ./next/outbox-master_99.deb
+says 'upgrade with a table that lacks: which' 'outbox_dead_letters: no such table'
+says 'upgrade with a table that lacks: what is done' 'former version goes on'
+is 'upgrade with a table that lacks: the former daemon runs' "$(pid)" "$first"
+sql 'RENAME TABLE away TO outbox_dead_letters'
 try 'the same version again' 0 upgrade --reinstall ./next/outbox-master_99.deb
 wait_for 10 is_alive
 [ "$(pid)" != "$first" ]
