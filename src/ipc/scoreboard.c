@@ -281,7 +281,6 @@ scoreboard_state_word(uint32_t state)
 		[SCOREBOARD_STANDBY] = "standby",
 		[SCOREBOARD_STOPPING] = "stopping",
 		[SCOREBOARD_REFUSED] = "refused",
-		[SCOREBOARD_RESTING] = "resting",
 		[SCOREBOARD_NO_BINLOG] = "no binlog",
 	};
 

@@ -51,7 +51,6 @@ enum scoreboard_state {
 				   it asks for, such as a missing right; tried
 				   again each minute; monitor: it cannot
 				   listen */
-	SCOREBOARD_RESTING,	/* listener: polls are cheaper now */
 	SCOREBOARD_NO_BINLOG	/* listener with wake.binlog: auto: refused,
 				   which is no fault: workers poll */
 };

@@ -33,18 +33,6 @@
  */
 #define ALL_MS		10
 
-/*
- * A wake-up for each commit costs more than polls if there are more commits
- * than polls.  So after a second with so many commits the listener follows
- * nothing and the workers of this host poll, if they deliver as many rows, and
- * until they deliver fewer than half as many.  To go by commits alone would, if
- * few rows are delivered, open a stream each two seconds, and for each the
- * server may read its last binlog file.
- */
-#define REST_RATE	500
-#define RESUME_RATE	(REST_RATE / 2)
-#define QUIET_SECONDS	3	/* so long: a stall of the database is no end */
-
 struct listener {
 	const struct listener_args	*a;
 	struct binlog			*binlog;
@@ -53,15 +41,11 @@ struct listener {
 	bool				 open;
 	bool				 heard;		/* stream has begun */
 	bool				 ever_heard;	/* since the start */
-	bool				 resting;
-	unsigned			 quiet;	/* seconds with few rows */
 	int64_t				 moved_at;	/* last primary check */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
 	uint64_t			 commits;	/* since told_at */
 	int64_t				 told_at;
-	uint64_t			 delivered;	/* by our workers, at */
-	int64_t				 counted_at;	/* clock_ms() */
 	struct err			 refusal;	/* last one logged */
 	struct vanishing_share		 share;
 	bool				 told_vanished;	/* in the log */
@@ -270,64 +254,16 @@ check_for_move(struct listener *d, int64_t now)
 	binlog_failed(d, &e);
 }
 
-/* What the workers of this host delivered in a second, since the last call. */
-static int64_t
-rate(struct listener *d, int64_t now)
-{
-	uint64_t	before = d->delivered;
-	int64_t		ms = now - d->counted_at;
-
-	d->delivered = 0;
-	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
-		d->delivered += d->a->scoreboard->totals[i].published;
-	d->counted_at = now;
-	return (int64_t)(d->delivered - before) * 1000 / later(ms, 1);
-}
-
-/*
- * Once a second: are commits and deliveries many?  Polls follow each other by
- * worker.linger_ms; with 0 the wake-up is faster.  With wake.subject workers
- * rely on wake-ups, and do not poll as often.
- */
-static bool
+/* Once a second. */
+static void
 tell_commits(struct listener *d, int64_t now)
 {
-	const struct conf	*c = d->a->conf;
-	bool			 many;
-
 	if (d->commits == 0 || now - d->told_at < WAIT_MAX_MS)
-		return false;
+		return;
 	log_debug("woke workers for %llu commits",
 	    (unsigned long long)d->commits);
-	many = (int64_t)d->commits * 1000 > REST_RATE * (now - d->told_at);
 	d->commits = 0;
 	d->told_at = now;
-	return rate(d, now) > REST_RATE && many &&
-	    c->worker.linger_ms > 0 && c->wake.subject[0] == '\0';
-}
-
-/* The state first: who is woken now polls from then on. */
-static void
-rest(struct listener *d, int64_t now)
-{
-	binlog_close(d->binlog);
-	d->open = d->heard = false;
-	d->resting = true;
-	d->quiet = 0;
-	scoreboard_state(d->a->line, SCOREBOARD_RESTING, now);
-	setproctitle("-outbox-master: listener [resting]");
-	log_debug("the workers are busy and poll: the binlog is not followed");
-	d->notified_all_at = 0;
-	notify_all(d, now);
-}
-
-static void
-rest_on(struct listener *d)
-{
-	sig_wait(NULL, 0, WAIT_MAX_MS);
-	listener_sign_of_life(d, clock_ms());
-	d->quiet = rate(d, clock_ms()) > RESUME_RATE ? 0 : d->quiet + 1;
-	d->resting = d->quiet < QUIET_SECONDS;
 }
 
 static void
@@ -337,7 +273,6 @@ listen(struct listener *d)
 	size_t		 len;
 	struct err	 e;
 	int64_t		 now;
-	bool		 rests;
 
 	if (binlog_next(d->binlog, &event, &len, &e) < 0) {
 		binlog_failed(d, &e);
@@ -363,10 +298,8 @@ listen(struct listener *d)
 	}
 	if (d->owes_all)
 		notify_all(d, now);
-	rests = tell_commits(d, now);
+	tell_commits(d, now);
 	check_for_move(d, now);
-	if (d->open && rests)
-		rest(d, now);
 }
 
 static void
@@ -399,8 +332,6 @@ listener_main(const struct listener_args *a)
 	for (;;)
 		if (d.open)
 			listen(&d);
-		else if (d.resting)
-			rest_on(&d);
 		else if (clock_ms() < d.reconnect.try_at)
 			wait_to_try(&d);
 		else

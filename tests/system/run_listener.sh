@@ -222,6 +222,11 @@ count_looks() { # OPTIONS of produce
 count_looks --events 400 --rate 400
 [ "$looks" -le $((batches * 3 / 2 + 10)) ]
 ok $? "few looks are in vain ($looks looks, $batches batches)"
+is_short || {
+	count_looks --producers 4 --events 6000 --rate 3000
+	[ "$looks" -le $((batches * 3 / 2 + 10)) ]
+	ok $? "nor at thousands of commits ($looks looks, $batches batches)"
+}
 count_looks --events 8 --rate 4
 # The listener may hear of a commit before its row can be read.
 [ "$looks" -le $((2 * batches + 4)) ]

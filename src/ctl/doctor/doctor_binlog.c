@@ -53,31 +53,15 @@ put_remedy(struct doctor *d, const char *why, struct buf *b)
 }
 
 static bool
-is_listener(const struct doctor *d, const char *state)
+is_followed(const struct doctor *d)
 {
 	json_t		*here = state_this_host(d->ctl);
 	const char	*now = member_text(json_object_get(here, "listener"),
 			    "state");
-	bool		 is = now != NULL && strcmp(now, state) == 0;
+	bool		 is = now != NULL && strcmp(now, "running") == 0;
 
 	json_decref(here);
 	return is;
-}
-
-/*
- * What a listener does that needs no right at present, or NULL: a server goes
- * on with a connection whose account has lost the right.
- */
-static const char *
-does_without(const struct doctor *d)
-{
-	if (is_listener(d, "running"))
-		return "the daemon of this host follows it until its "
-		    "connection ends, and then its workers poll";
-	if (is_listener(d, "resting"))
-		return "the listener of this host rests, since busy workers "
-		    "poll anyway, but cannot follow it when they are less busy";
-	return NULL;
 }
 
 /* With auto a choice of the operator, which may stay as it is. */
@@ -86,13 +70,15 @@ say_refusal(struct doctor *d, const struct err *e)
 {
 	const char	*why = strncmp(e->text, PREFIX, strlen(PREFIX)) == 0 ?
 			    e->text + strlen(PREFIX) : e->text;
-	const char	*does = does_without(d);
 	struct buf	 b = { 0 };
 
 	buf_str(&b, why);
 	put_remedy(d, why, &b);
-	if (does != NULL)
-		doctor_say(d, DOCTOR_ADVICE, "binlog", "%s: %s", does, b.data);
+	/* A server goes on with a connection whose account has lost the right. */
+	if (is_followed(d))
+		doctor_say(d, DOCTOR_ADVICE, "binlog", "the daemon of this "
+		    "host follows it until its connection ends, and then its "
+		    "workers poll: %s", b.data);
 	else if (d->ctl->conf->wake.binlog == WAKE_ON)
 		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog is on, but "
 		    "workers poll: %s", b.data);
@@ -115,10 +101,7 @@ doctor_binlog(struct doctor *d)
 		return;
 	if (can_follow(d, &e))
 		doctor_say(d, DOCTOR_OK, "binlog",
-		    "the account may read it: %s",
-		    is_listener(d, "resting") ? "the listener of this host "
-		    "rests, since busy workers poll anyway, and follows it "
-		    "when they are less busy" : "commits wake the workers");
+		    "the account may read it: commits wake the workers");
 	else
 		say_refusal(d, &e);
 }
