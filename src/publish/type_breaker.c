@@ -109,7 +109,7 @@ type_breaker_took(struct type_breaker *k, const struct msg *m)
 
 	if (item == NULL)
 		return;
-	k->took = k->took || item->blamed;
+	k->offers_all = k->offers_all || item->blamed;
 	drop_item(k, item);
 }
 
@@ -274,7 +274,7 @@ type_breaker_check(struct type_breaker *k, int64_t from, int64_t now)
 			continue;
 		if (item->missed_at == 0 && now >= due + late) {
 			item->missed_at = now;
-			k->took = true;
+			k->offers_all = true;
 		} else if (item->missed_at != 0 && now >= patience +
 		    later(item->missed_at, due + patience))
 			drop_item(k, item);

@@ -51,7 +51,7 @@ struct type_breaker {
 	size_t		n;
 	unsigned	batch;
 	unsigned	changes;	/* grows when an item does, or goes */
-	bool		took;		/* a blamed type was taken or is
+	bool		offers_all;	/* a blamed type was taken or is
 					   overdue: its messages are no longer
 					   held; the owner clears it */
 };

@@ -1,9 +1,8 @@
 /*
  * backlog.h - which rows are next: candidates, and what waits or is parked
  *
- * The second stage of a tick.  It takes our partitions from the fleet, picks
- * rows of them, and learns their outcomes.  Only it and the tick write its
- * state.
+ * The first stage of a tick.  It takes our partitions from the fleet, picks rows
+ * of them, and learns their outcomes.  Only it and the tick write its state.
  *
  *	lanes.h		lanes that wait for their head, in memory
  *	parked.h	the same in the database

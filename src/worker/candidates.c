@@ -341,7 +341,7 @@ candidates_pick(struct candidates *l, struct picks *k, size_t limit,
 }
 
 bool
-candidates_round_is_over(struct candidates *l, bool claimed)
+candidates_round_goes_on(struct candidates *l, bool claimed)
 {
 	if (claimed || l->nvain >= l->parts->n)
 		l->nvain = 0;

@@ -95,7 +95,7 @@ size_t	picks_ranges(const struct picks *, struct range *);
  * The tick of the last pick is over; claimed: it claimed rows.  Returns whether
  * partitions are left that no scan has read since work was found.
  */
-bool	candidates_round_is_over(struct candidates *, bool claimed);
+bool	candidates_round_goes_on(struct candidates *, bool claimed);
 
 /* Has the last scan more rows, or may there be more in its partitions? */
 bool	candidates_left_some(const struct candidates *);

@@ -1,7 +1,7 @@
 /*
  * claim.h - stamps and fetches picked rows: the result is a batch
  *
- * The third stage of a tick.  It reads the picks of the backlog and the
+ * The second stage of a tick.  It reads the picks of the backlog and the
  * partitions of the fleet.
  */
 #ifndef OUTBOX_CLAIM_H

@@ -1,12 +1,11 @@
 /*
  * fleet.h - which partitions this worker owns, and under which epochs
  *
- * The first stage of a tick.  A partition is a label, or a class of labels
- * while several partition counts are declared (counts.h).  Worker i of n live
- * workers, sorted by id, should own partitions i, i+n, i+2n of the sorted list.
- * It takes the leases of its share when they are free, renews them, and releases
- * all others at once.  It works on a class only while it has the leases of all
- * its labels.
+ * A partition is a label, or a class of labels while several partition counts are
+ * declared (counts.h).  Worker i of n live workers, sorted by id, should own
+ * partitions i, i+n, i+2n of the sorted list.  It takes the leases of its share
+ * when they are free, renews them, and releases all others at once.  It works on
+ * a class only while it has the leases of all its labels.
  */
 #ifndef OUTBOX_FLEET_H
 #define OUTBOX_FLEET_H

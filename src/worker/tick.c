@@ -193,7 +193,7 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 	if (rc == 0) {
 		t->picked = res->picked = k.n;
 		res->left = candidates_left_some(c);
-		res->more = candidates_round_is_over(c, t->claimed > 0) ||
+		res->more = candidates_round_goes_on(c, t->claimed > 0) ||
 		    t->backlog.parked.moved ||
 		    parts_have_fresh(&t->backlog.parts) ||
 		    (t->claimed == 0 && k.n > 0 && res->left);
@@ -267,10 +267,10 @@ wake_types(struct tick *t)
 	for (size_t i = 0; i < n; i++)
 		lanes_offer_one(t->backlog.lanes, held[i], clock_ms());
 	type_breaker_check(k, t->backlog.candidates.heads_at, clock_ms());
-	if (k->took)
+	if (k->offers_all)
 		lanes_types_taken(t->backlog.lanes, held,
 		    type_breaker_list_held(k, held), clock_ms());
-	k->took = false;
+	k->offers_all = false;
 }
 
 int

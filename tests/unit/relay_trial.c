@@ -369,8 +369,8 @@ offer_held(struct one *crowd, int n)
 	    first != NULL)
 		first->due = sooner(first->due, now_ms);
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	all = relay.breaker.took;
-	relay.breaker.took = false;
+	all = relay.breaker.offers_all;
+	relay.breaker.offers_all = false;
 	for (int i = 0; all && i < n; i++)
 		if (crowd[i].held_at != 0)
 			crowd[i].due = sooner(crowd[i].due, now_ms);

@@ -274,13 +274,13 @@ START_TEST(type_without_a_stream_is_held)
 		ck_assert_int_le(msgs[0].delay_ms, own + 2400);
 		ck_assert_int_eq(msgs[own > 0].hold_ms,
 		    msgs[own > 0].delay_ms);
-		ck_assert(!relay.breaker.took);
+		ck_assert(!relay.breaker.offers_all);
 	}
 	now_ms += 2400;
 	next_script("abc", "AAA");
 	types("xxy");
 	publish_as("DDD");
-	ck_assert(relay.breaker.took);
+	ck_assert(relay.breaker.offers_all);
 	ck_assert_uint_eq(relay.breaker.n, 0);
 }
 END_TEST
@@ -295,7 +295,7 @@ START_TEST(another_probe_comes_in_time)
 	publish();
 	for (int i = 0; i < 3; i++) {
 		type_breaker_check(&relay.breaker, 0, now_ms);
-		ck_assert(!relay.breaker.took);
+		ck_assert(!relay.breaker.offers_all);
 		now_ms += 2400;
 		next_script("ab", "NA");
 		types("xy");
@@ -303,7 +303,7 @@ START_TEST(another_probe_comes_in_time)
 	}
 	ck_assert_int_ge(msgs[0].delay_ms, 5000);
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(!relay.breaker.took);
+	ck_assert(!relay.breaker.offers_all);
 	/* One of those that are held, and if none comes, all. */
 	ck_assert_uint_eq(type_breaker_list_wanted(&relay.breaker, now_ms,
 	    wanted), 0);
@@ -315,7 +315,7 @@ START_TEST(another_probe_comes_in_time)
 	    wanted), 0);
 	now_ms += 1000;
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.took);
+	ck_assert(relay.breaker.offers_all);
 	/* If there is no other, the first one is not forgotten meanwhile. */
 	now_ms += 4000;
 	type_breaker_check(&relay.breaker, 0, now_ms);
@@ -350,10 +350,10 @@ START_TEST(type_that_no_message_has_is_forgotten)
 	publish();
 	now_ms += 1200;
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(!relay.breaker.took);
+	ck_assert(!relay.breaker.offers_all);
 	now_ms += 1500;	/* the probe was due, and a second is over */
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.took);
+	ck_assert(relay.breaker.offers_all);
 	now_ms += 2000;	/* not before a message that waits five seconds */
 	type_breaker_check(&relay.breaker, 0, now_ms);
 	ck_assert_uint_eq(relay.breaker.n, 1);
@@ -409,12 +409,12 @@ START_TEST(no_probe_is_missed_during_a_stall)
 	for (int i = 0; i < 6; i++) {
 		now_ms += 10000;
 		type_breaker_check(&relay.breaker, from, now_ms);
-		ck_assert(!relay.breaker.took);
+		ck_assert(!relay.breaker.offers_all);
 	}
 	ck_assert_uint_eq(relay.breaker.n, 1);
 	now_ms = from + 3000;
 	type_breaker_check(&relay.breaker, from, now_ms);
-	ck_assert(relay.breaker.took);
+	ck_assert(relay.breaker.offers_all);
 	ck_assert_uint_eq(relay.breaker.n, 1);
 }
 END_TEST
@@ -436,11 +436,11 @@ START_TEST(probe_at_its_own_fault_is_not_missed)
 		types("xy");
 		publish_as("FD");
 		type_breaker_check(&relay.breaker, 0, now_ms);
-		ck_assert(!relay.breaker.took);
+		ck_assert(!relay.breaker.offers_all);
 	}
 	now_ms += 3000;
 	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.took);
+	ck_assert(relay.breaker.offers_all);
 }
 END_TEST
 
