@@ -78,7 +78,7 @@ static struct conf	*inline_conf;
 
 static const char *const	like_ours[] = {
 	"outbox_settings", "outbox_workers", "outbox_partitions",
-	"outbox_blocked_keys",
+	"outbox_blocked_keys", "outbox_dead_letters", "outbox_streams",
 };
 
 static void
@@ -92,6 +92,9 @@ inline_begin(void)
 	    "USE inlined; GRANT ALL ON inlined.* TO 'outbox'@'localhost'");
 	for (size_t i = 0; i < NROWS(like_ours); i++)
 		sql("CREATE TABLE %s LIKE app.%s", like_ours[i], like_ours[i]);
+	sql("ALTER TABLE outbox_dead_letters ADD message_id TEXT, "
+	    "ADD headers LONGBLOB, ADD payload LONGBLOB, "
+	    "ADD content_type TEXT, ADD scheduled_at TIMESTAMP(6) NULL");
 	sql("CREATE TABLE outbox_messages (id BIGINT UNSIGNED PRIMARY KEY, "
 	    "topic VARCHAR(99) NOT NULL DEFAULT 't', order_key VARCHAR(99) "
 	    "NOT NULL DEFAULT 'k', partition_key VARCHAR(64), headers JSON, "
