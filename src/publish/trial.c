@@ -62,17 +62,24 @@ count_group(const struct trial *t, uint64_t group)
 }
 
 /*
- * All places are taken, perhaps by the flood of an outage: a group that has
- * less than its share gets that of the last one of the largest group.
+ * All places are taken, perhaps by the flood of an outage: first those of the
+ * ones that only got no answer, which accuse nobody.  A silence takes no other
+ * place: of fewer refusals each would seem to be its message's own fault.  Of a
+ * refusal a group that has less than its share gets that of the last one of the
+ * largest group.
  */
 static struct accused *
-take_place(struct trial *t, uint64_t group)
+take_place(struct trial *t, uint64_t group, bool refused)
 {
 	struct accused	*from = NULL;
 	size_t		 most = count_group(t, group) + 1, n;
 
-	if (most > TRIAL_SHARE)
-		return NULL;
+	for (size_t i = 0; i < t->n; i++)
+		if (t->accused[i].times == 0 && (from == NULL ||
+		    t->accused[i].silent_last < from->silent_last))
+			from = &t->accused[i];
+	if (from != NULL || !refused || most > TRIAL_SHARE)
+		return from;
 	for (size_t i = 0; i < t->n; i++) {
 		n = count_group(t, t->accused[i].group);
 		if (n < most || (n == most && (from == NULL ||
@@ -95,7 +102,8 @@ forget_old(struct trial *t, int64_t before)
 
 /* NULL: no place is left for it. */
 static struct accused *
-place_of(struct trial *t, const struct trial_case *c, int64_t now)
+place_of(struct trial *t, const struct trial_case *c, bool refused,
+    int64_t now)
 {
 	struct accused	*a = find_accused(t, c->sequence);
 
@@ -103,7 +111,8 @@ place_of(struct trial *t, const struct trial_case *c, int64_t now)
 		return a;
 	if (t->n == TRIAL_MAX)
 		forget_old(t, now - c->blame_after);
-	a = t->n < TRIAL_MAX ? &t->accused[t->n++] : take_place(t, c->group);
+	a = t->n < TRIAL_MAX ? &t->accused[t->n++] :
+	    take_place(t, c->group, refused);
 	if (a != NULL)
 		*a = (struct accused){ .sequence = c->sequence,
 		    .group = c->group, .destination = c->destination,
@@ -204,7 +213,7 @@ is_own(const struct trial *t, const struct accused *a,
 enum trial_say
 trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	struct accused	*a = place_of(t, c, now), before;
+	struct accused	*a = place_of(t, c, true, now), before;
 
 	if (a == NULL)
 		return c->kind == TRIAL_SIZE && is_over_limit(t, c, now) ?
@@ -282,7 +291,7 @@ trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
 bool
 trial_unanswered(struct trial *t, const struct trial_case *c, int64_t now)
 {
-	struct accused	*a = place_of(t, c, now);
+	struct accused	*a = place_of(t, c, false, now);
 	bool		 passed;
 
 	if (a == NULL)

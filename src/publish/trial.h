@@ -9,7 +9,8 @@
  *
  * The memory of one worker: whoever does not know waits.  Tables of fixed size:
  * what has no place in them waits, too; a group that has many gives up places
- * for those of others.  No I/O; times are clock_ms().
+ * for those of others, and who only got no answer for those who were refused.
+ * No I/O; times are clock_ms().
  */
 #ifndef OUTBOX_TRIAL_H
 #define OUTBOX_TRIAL_H

@@ -213,7 +213,7 @@ START_TEST(size_without_a_place_has_an_end)
 
 	memset(&t, 0, sizeof(t));
 	for (int64_t at = 0; at <= BLAME; at += BLAME / 4)
-		for (unsigned i = 1; i <= 2 * TRIAL_MAX; i++) {
+		for (unsigned i = 0; i < TRIAL_MAX; i++) {
 			say = refused_at(&t, i, 1, TRIAL_SIZE, START_MS + at);
 			ck_assert_int_eq(say == TRIAL_OWN, at == BLAME);
 		}
@@ -238,6 +238,31 @@ START_TEST(silence_accuses_nobody)
 	trial_took(&t, 1, 9, 60, now + 1, now + 1);
 	ck_assert_int_eq(refused_at(&t, 1, 1, TRIAL_CONTENT, now + 2),
 	    TRIAL_ALONE);
+}
+END_TEST
+
+/*
+ * In an outage many of many types get no answer: they leave their places to
+ * those of a type whose endpoint refuses all, and take none of these back.
+ */
+START_TEST(silences_leave_places_to_refusals)
+{
+	static struct trial	t;
+	struct trial_case	silent = { .blame_after = BLAME };
+
+	memset(&t, 0, sizeof(t));
+	for (unsigned i = 0; i < TRIAL_MAX; i++) {
+		silent.sequence = 1000 + i;
+		silent.group = 1000 + i / 2;
+		ck_assert(!trial_unanswered(&t, &silent, START_MS));
+	}
+	for (int at = 0; at < 60; at += 5)
+		for (uint64_t i = 1; i <= TRIAL_MAX; i++)
+			ck_assert_int_ne(refused_at(&t, i, 1, TRIAL_CONTENT,
+			    START_MS + at * 1000), TRIAL_OWN);
+	ck_assert(!trial_unanswered(&t, &silent, START_MS));
+	for (size_t i = 0; i < TRIAL_MAX; i++)
+		ck_assert_uint_eq(t.accused[i].group, 1);
 }
 END_TEST
 
@@ -562,6 +587,7 @@ add_trials(TCase *tc)
 	    NROWS(floods));
 	tcase_add_test(tc, size_without_a_place_has_an_end);
 	tcase_add_test(tc, silence_accuses_nobody);
+	tcase_add_test(tc, silences_leave_places_to_refusals);
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
 	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));
