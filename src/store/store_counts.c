@@ -39,7 +39,7 @@ store_check_counts(struct store *s, struct err *e)
 {
 	if (!store_is_pillar(s))
 		return 0;
-	if (store_learn(s, e) < 0)
+	if (store_learn_columns(s, e) < 0)
 		return -1;
 	if (store_is_pillar(s))
 		return 0;

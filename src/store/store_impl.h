@@ -48,6 +48,7 @@ struct store {
 	const char		*tables[NTABLES];
 	bool			 exists[NTABLES];	/* for store_schema.c */
 	enum store_profile	 profile;
+	bool			 was_pillar;	/* when it was last served */
 	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
 	char			 outbox_id[33];
@@ -93,6 +94,12 @@ bool	store_put_column(struct store *, const char *word, size_t len);
 
 /* Append what "as COLUMN" and "clear COLUMN" stand for. */
 void	store_put_verb(struct store *, const char *word, size_t len);
+
+/*
+ * store_schema.c: read profile and columns, as store_learn() does, and warn of
+ * nothing.
+ */
+int	store_learn_columns(struct store *, struct err *);
 
 /*
  * store_index.c: read which indexes there are; a missing one is an error, or a

@@ -335,13 +335,14 @@ refuse(const struct store *s, const struct item *x, struct err *e)
 
 /*
  * A database with none of our tables is Pillar's.  One with some of them is or
- * was more, and has rows that the others explain.
+ * was more, and has rows that the others explain.  What was no more than
+ * Pillar's while it was served has no such rows yet; one that was refused may
+ * have, as when rights are given one after the other.
  */
 static int
 learn_profile(struct store *s, const struct needed *k, struct err *e)
 {
 	const struct item	*x = lacking(k, PROFILE_BEFORE);
-	bool			 had = s->learned_at > 0 && store_is_pillar(s);
 
 	s->profile = PROFILE_PILLAR;
 	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
@@ -350,18 +351,20 @@ learn_profile(struct store *s, const struct needed *k, struct err *e)
 			    PROFILE_FULL : PROFILE_BEFORE;
 	if (check_pillar(s, k, e) < 0)
 		return -1;
-	if (store_is_pillar(s) || x == NULL)
+	if (store_is_pillar(s) || x == NULL) {
+		s->was_pillar = store_is_pillar(s);
 		return 0;
+	}
 	refuse(s, x, e);
-	if (!had)
+	if (!s->was_pillar)
 		return -1;
 	s->profile = PROFILE_PILLAR;
 	log_warn("%s", e->text);
 	return 0;
 }
 
-static int
-learn_columns(struct store *s, struct err *e)
+int
+store_learn_columns(struct store *s, struct err *e)
 {
 	struct needed	 needed = { .n = 0 };
 	struct db_rows	*rows;
@@ -424,7 +427,7 @@ warn_of_missing(const struct store *s)
 int
 store_learn(struct store *s, struct err *e)
 {
-	if (learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
+	if (store_learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
 	    store_learn_indexes(s, e) < 0)
 		return -1;
 	if (store_is_pillar(s) && s->conf->retry.on_dead == DEAD_HALT)

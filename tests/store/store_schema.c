@@ -249,6 +249,10 @@ START_TEST(none_of_our_tables_is_pillar)
 	store_prefix(st, prefix);
 	ck_assert_str_eq(prefix, other_conf->mysql.database);
 	ck_assert(!store_can_audit_stream(st));
+	/* They are told once, and not each time that leases move. */
+	servers_write("log", "");
+	ck_ok(store_check_counts(st, &e));
+	ck_assert_str_eq(logged(), "");
 
 	/* While others are made, who has learnt it goes on. */
 	other = store_new(other_conf, OTHER, 1000);
@@ -261,6 +265,27 @@ START_TEST(none_of_our_tables_is_pillar)
 	}
 	ck_assert(store_is_full(st));
 	store_free(other);
+}
+END_TEST
+
+/* Who was refused without any of them has learnt nothing, least of all Pillar. */
+START_TEST(tables_that_come_back_are_not_pillar)
+{
+	ck_ok(store_learn(st, &e));
+	for (int i = 0; i < NROWS(ours); i++)
+		sql("RENAME TABLE %s TO away_%d", ours[i], i);
+	sql("RENAME TABLE events TO gone");
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, "other.events ");
+	sql("RENAME TABLE gone TO events");
+	for (int i = 0; i < NROWS(ours) - 1; i++)
+		sql("RENAME TABLE away_%d TO %s", i, ours[i]);
+	ck_fails(store_learn(st, &e));
+	ck_has(e.text, "other.outbox_streams ");
+	sql("RENAME TABLE away_%d TO %s", NROWS(ours) - 1,
+	    ours[NROWS(ours) - 1]);
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_is_full(st));
 }
 END_TEST
 
@@ -868,6 +893,7 @@ add_schema(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, some_of_our_tables_are_refused, 0,
 	    NROWS(ours));
 	tcase_add_test(tc, none_of_our_tables_is_pillar);
+	tcase_add_test(tc, tables_that_come_back_are_not_pillar);
 	tcase_add_test(tc, former_schema_is_served);
 	tcase_add_loop_test(tc, what_changes_by_itself_is_no_part_of_an_id, 0,
 	    NROWS(made));
