@@ -557,12 +557,12 @@ within 10 'the monitor is healthy' monitor_is_rid_of missing_table
 sql 'RENAME TABLE outbox_blocked_keys TO away'
 n=0
 until is_ready_told || [ "$n" -ge 100 ]; do
-	! has_line "$DIR/ready" critical || break
+	! has_line "$DIR/ready" 'critical: database' || break
 	n=$((n + 1))
 	nap 0.1
 done
-check 'a table that goes: the monitor calls nothing critical' \
-    has_line "$DIR/ready" missing_table
+check 'a table that goes: the monitor says which, and that all waits' \
+    has_line "$DIR/ready" 'critical: missing_table'
 told missing_table 'table outbox_blocked_keys is missing.*: outboxctl setup --no-event creates it'
 cure missing_table 'outboxctl -c FILE setup --no-event'
 cure missing_table 'outboxctl -c FILE reload' again

@@ -716,6 +716,23 @@ START_TEST(index_is_that_of_the_code)
 }
 END_TEST
 
+/* What keeps all messages of a host back is no mere warning. */
+START_TEST(what_stops_all_is_critical)
+{
+	static const char *const	ids[] = { "configuration", "database",
+					    "no_worker", "broker",
+					    "missing_table" };
+	size_t				n, found = 0;
+	const struct health_kind	*kinds = health_kinds(&n);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < NROWS(ids); k++)
+			found += strcmp(kinds[i].id, ids[k]) == 0 &&
+			    kinds[i].severity == HEALTH_CRITICAL;
+	ck_assert_uint_eq(found, NROWS(ids));
+}
+END_TEST
+
 /* "outboxctl dead retry 9 sends" as "dead retry"; its end, or NULL. */
 static const char *
 next_command(const char *text, char words[64])
@@ -796,6 +813,7 @@ main(void)
 	tcase_add_test(tc, worker_without_leases_is_not_missed);
 	tcase_add_loop_test(tc, kind_is_found_and_explained, 0, (int)n);
 	tcase_add_test(tc, index_is_that_of_the_code);
+	tcase_add_test(tc, what_stops_all_is_critical);
 	tcase_add_loop_test(tc, manual_has_the_commands_of_remedies, 0,
 	    NROWS(states));
 	suite_add_tcase(s, tc);
