@@ -146,9 +146,10 @@ static const struct option_row rows[] = {
 	    "leave out messages whose ids do not begin with it" },
 	{ "recovered", IS_TEXT, AT(recovered), CHECK, 0, 0, "FILE",
 	    "messages that the stream lost, a line each: sequence, number\n"
-	    MARGIN "of the loss, last place in the stream before it. They\n"
-	    MARGIN "may come again above that, in order among those of the\n"
-	    MARGIN "same losses" },
+	    MARGIN "of the loss, last place in the stream before it, and 1\n"
+	    MARGIN "if it was in doubt then, or 0. They may come again above\n"
+	    MARGIN "that, in order among those of the same losses; one in\n"
+	    MARGIN "doubt also in its turn" },
 	{ "json", IS_FLAG, AT(json), CHECK, 0, 0, NULL,
 	    "one JSON object instead of the table" },
 };

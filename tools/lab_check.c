@@ -46,6 +46,7 @@ struct event {
 	uint32_t	 crc, len;
 	bool		 seen;
 	unsigned	 losses;	/* that had it: a bit for each */
+	unsigned	 in_doubt;	/* of these, without an answer then */
 	uint8_t		 nlosses;	/* copies that may be there besides */
 };
 
@@ -161,7 +162,7 @@ add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
 	e->crc = (uint32_t)strtoul(row[3], NULL, 10);
 	e->len = (uint32_t)strtoul(row[4], NULL, 10);
 	e->seen = false;
-	e->losses = e->nlosses = 0;
+	e->losses = e->in_doubt = e->nlosses = 0;
 }
 
 /* The server computes the checksums, so no payloads are transferred. */
@@ -314,7 +315,11 @@ lane_of(struct key *k, unsigned after)
 	return &k->lanes[k->nlanes++];
 }
 
-/* place: where the stream had it that may have lost messages. */
+/*
+ * place: where the stream had it that may have lost messages.  One that was in
+ * doubt when it was lost comes in its turn, or with the other lost ones, if the
+ * daemon had its answer before it was lost.
+ */
 static void
 judge_order(struct check *c, const struct event *e, uint64_t at,
     uint64_t place)
@@ -325,6 +330,8 @@ judge_order(struct check *c, const struct event *e, uint64_t at,
 	for (unsigned i = 0; i < LAB_MAX_LOSSES; i++)
 		if (place <= c->above[i])
 			after &= ~(1u << i);
+	if (e->seq >= lane_of(e->key, after & ~e->in_doubt)->last)
+		after &= ~e->in_doubt;
 	lane = lane_of(e->key, after);
 	if (e->seq < lane->last)
 		trouble(&c->disorder, "out of order", "key %s: sequence %llu "
@@ -491,7 +498,8 @@ on_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
 
 /* Each loss has a number from 1 on. */
 static void
-note_loss(struct check *c, uint64_t seq, unsigned n, uint64_t above)
+note_loss(struct check *c, uint64_t seq, unsigned n, uint64_t above,
+    bool in_doubt)
 {
 	struct event	*e = find_event(c, seq);
 
@@ -501,6 +509,8 @@ note_loss(struct check *c, uint64_t seq, unsigned n, uint64_t above)
 	if (e == NULL)
 		return;
 	e->losses |= 1u << (n - 1);
+	if (in_doubt)
+		e->in_doubt |= 1u << (n - 1);
 	e->nlosses++;
 }
 
@@ -509,17 +519,18 @@ read_losses(struct check *c)
 {
 	FILE			*f;
 	unsigned long long	 seq, above;
-	unsigned		 n;
+	unsigned		 n, in_doubt;
 	int			 got;
 
 	if (c->o->recovered == NULL)
 		return;
 	if ((f = fopen(c->o->recovered, "r")) == NULL)
 		err(1, "%s", c->o->recovered);
-	while ((got = fscanf(f, "%llu %u %llu", &seq, &n, &above)) == 3)
-		note_loss(c, seq, n, above);
+	while ((got = fscanf(f, "%llu %u %llu %u", &seq, &n, &above,
+	    &in_doubt)) == 4)
+		note_loss(c, seq, n, above, in_doubt != 0);
 	if (got != EOF)
-		errx(1, "%s: not three numbers in a line", c->o->recovered);
+		errx(1, "%s: not four numbers in a line", c->o->recovered);
 	fclose(f);
 }
 

@@ -3,9 +3,10 @@
 #
 # What the stream has lost is told by itself: its messages before and after.
 # Those have to come again, and may come late.  DIR/lost has them for the
-# checker: the sequence, the number of the loss, and the stream's last sequence
-# before it.  Where that cannot be told the run has failed: nothing may be said
-# of what came of it.
+# checker: the sequence, the number of the loss, the stream's last sequence
+# before it, and whether the daemon still had no answer shortly before the loss.
+# Where that cannot be told the run has failed: nothing may be said of what came
+# of it.
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
@@ -62,6 +63,12 @@ list() {
 	sort "$1.new" > "$1"
 }
 
+# Rows whose message may be stored and is not known to be.
+list_unanswered() {
+	sql 'SELECT global_sequence FROM outbox WHERE published_at IS NULL' \
+	    > "$DIR/unanswered"
+}
+
 # spoil BROKER HOW PERCENT: an old block, there
 spoil() {
 	local blocks block size at
@@ -113,7 +120,8 @@ damage_alone() {
 	cp -a "$DIR/nats/js" "$DIR/whole"
 	spoil nats "$1" "$2"
 	"$SANDBOX" start nats "$DIR/whole" &&
-	    wait_for 20 list "$DIR/before" "$(broker_field whole URL)" && rc=0
+	    wait_for 20 list "$DIR/before" "$(broker_field whole URL)" &&
+	    wait_for 20 list_unanswered && rc=0
 	"$SANDBOX" kill "$DIR/whole"
 	sort -n "$DIR/before" | tail -n 1 | cut -d ' ' -f 1 > "$DIR/above"
 	"$SANDBOX" restart "$DIR/nats" && wait_for 20 list "$DIR/after" &&
@@ -125,8 +133,8 @@ has_last() { stream_of "$(stream_leader)" .state.last_seq > "$DIR/above"; }
 damage_replica() {
 	local name victims=()
 	# What comes later it gets from the others.
-	age && wait_for 20 list "$DIR/before" && wait_for 20 has_leader ||
-	    return
+	age && wait_for 20 list "$DIR/before" &&
+	    wait_for 20 list_unanswered && wait_for 20 has_leader || return
 	for name in "${BROKERS[@]}"; do
 		[ "$name" = "$LEADER" ] || victims+=("$name")
 	done
@@ -167,8 +175,9 @@ ended_damage() {
 	NLOSSES=$((NLOSSES + 1))
 	above=$(<"$DIR/above")
 	n=$(comm -23 "$DIR/before" "$DIR/after" | awk -v n="$NLOSSES" \
-	    -v above="$above" '$2 != "-" { print $2, n, above }' |
-	    tee -a "$DIR/lost" | wc -l)
+	    -v above="$above" '!listed { unanswered[$1]; next }
+	    $2 != "-" { print $2, n, above, ($2 in unanswered) }' \
+	    "$DIR/unanswered" listed=1 - | tee -a "$DIR/lost" | wc -l)
 	note "the stream has lost $n messages, above $above it is again"
 }
 

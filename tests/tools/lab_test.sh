@@ -163,7 +163,7 @@ test_order() {
 test_recovered() {
 	eight
 	send_all 1 2 4 7 8 3 5 6
-	printf '%s\n' '3 1 5' '5 1 5' '6 1 5' >"$dir/lost"
+	printf '%s\n' '3 1 5 0' '5 1 5 0' '6 1 5 0' >"$dir/lost"
 	finds 'lost ones come late: no fault' \
 	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
 	finds 'nobody has said that they were lost' 1 "8 0 0 3 0 0 0"
@@ -173,26 +173,26 @@ test_recovered() {
 	send 3 again-3b >/dev/null
 	finds 'once more is too often' \
 	    1 "8 0 1 0 0 0 0" --recovered "$dir/lost"
-	sed 's/5$/8/' "$dir/lost" >"$dir/later"
+	sed 's/5 0$/8 0/' "$dir/lost" >"$dir/later"
 	finds 'they came late before they were lost' \
 	    1 "8 0 1 3 0 0 0" --recovered "$dir/later"
 	eight
 	send_all 1 2 4 7 8 5 3
 	finds 'lost ones among themselves in the wrong order, one missing' \
 	    1 "7 1 0 1 0 0 0" --recovered "$dir/lost"
-	printf '%s\n' '3 2 5' '5 1 5' '6 1 5' >"$dir/lost"
+	printf '%s\n' '3 2 5 0' '5 1 5 0' '6 1 5 0' >"$dir/lost"
 	finds 'they are of two losses: no order' \
 	    1 "7 1 0 0 0 0 0" --recovered "$dir/lost"
 	echo '3 2' >"$dir/lost"
 	judge --recovered "$dir/lost" >"$dir/out" 2>"$dir/err"
 	is 'a list of losses that is cut off: exit status' $? 1
-	says 'and the reason' 'not three numbers in a line'
+	says 'and the reason' 'not four numbers in a line'
 	eight
 	send_all 1 2 3 4 5 6 7 8
 	send 3 again-3 >/dev/null
 	send 5 again-5 >/dev/null
 	send 3 again-3b >/dev/null
-	printf '%s\n' '3 1 8' '5 1 8' '3 2 10' >"$dir/lost"
+	printf '%s\n' '3 1 8 0' '5 1 8 0' '3 2 10 0' >"$dir/lost"
 	finds 'those of another replica are in their place' \
 	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
 	for seq in 3 5; do
@@ -203,6 +203,27 @@ test_recovered() {
 	is 'list has numbers, events and times' "$(bus list --stream EVENTS |
 	    sed -n '1p;$p' | sed -E 's/ [0-9]{19}$/ ns/' | tr '\n' ,)" \
 	    '1 1 ns,11 3 ns,'
+}
+
+# Nobody had an answer for 5 when the stream lost it: it is sent again in its
+# turn, and those with an answer when they are missed.
+test_lost_in_doubt() {
+	printf '%s\n' '1 1 4 0' '3 1 4 0' '5 1 4 1' >"$dir/lost"
+	sed 's/1$/0/' "$dir/lost" >"$dir/answered"
+	eight
+	send_all 2 4 6 8 5 7 1 3
+	finds 'one in doubt comes in its turn, before lost ones: no fault' \
+	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
+	finds 'it had an answer: out of order' \
+	    1 "8 0 0 2 0 0 0" --recovered "$dir/answered"
+	eight
+	send_all 2 4 6 8 7 1 3 5
+	finds 'one in doubt comes with the lost ones: no fault' \
+	    0 "8 0 0 0 0 0 0" --recovered "$dir/lost"
+	eight
+	send_all 2 4 6 8 7 5 1 3
+	finds 'one in doubt comes neither in its turn nor with them' \
+	    1 "8 0 0 2 0 0 0" --recovered "$dir/lost"
 }
 
 test_foreign() {
@@ -608,6 +629,7 @@ run() {
 	test_duplicates
 	test_order
 	test_recovered
+	test_lost_in_doubt
 	test_foreign
 	test_damage
 	test_phantoms
