@@ -266,6 +266,12 @@ ctl -c "$DIR/halt.yml" schema check
 is "$RC" 1 'on_dead halt without the table of blocked keys: exit status 1'
 like "$OUT" '^fail: outbox_blocked_keys: no such table' \
     'on_dead halt without the table: the line says so'
+for file in debian/outbox-master.postinst packaging/outbox-master.spec.in; do
+	pattern=$(sed -n "s/.*grep -E '\(.*\)' >&2$/\1/p" "$srcdir/$file")
+	like "$OUT" "${pattern:?}" "$file: the daemon is not restarted then"
+	like 'fail: events: no column sequence: ' "$pattern" \
+	    "$file: nor without a column"
+done
 
 #
 # The version rule: the one before its own, and nothing between them
