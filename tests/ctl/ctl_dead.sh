@@ -207,6 +207,9 @@ like "$ERR" '1 key stays halted' \
 before=$(tables)
 ctl keys release busy --dry-run
 is "$RC $OUT" '0 1 key would be released' 'keys release --dry-run'
+ctl keys release busy busy --dry-run
+is "$RC $OUT" '0 1 key would be released' \
+    'keys release: a key that is named twice counts once'
 sql "UPDATE events SET event_type = 'ok' WHERE sequence = $SICK"
 exits 0 'dead retry of a repaired message: exit status 0' dead retry "$SICK"
 drains 10 'the repaired message and those behind it are sent'

@@ -3,6 +3,7 @@
 #include "ctl/base/change.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctl/base/filter.h"
 #include "mysql/db.h"
@@ -80,6 +81,17 @@ choose_filtered(struct chosen *r, struct err *e)
 	return rc;
 }
 
+static bool
+is_named_before(const struct args *a, int i)
+{
+	int	k = 0;
+
+	while (a->rest[i] != NULL && a->rest[k] != NULL &&
+	    strcmp(a->rest[k], a->rest[i]) != 0)
+		k++;
+	return k < i;
+}
+
 /* rest ends with NULL: that stands for all. */
 static int
 choose_keys(struct chosen *r, struct err *e)
@@ -89,7 +101,10 @@ choose_keys(struct chosen *r, struct err *e)
 	int			 i = 0;
 
 	do {
+		if (is_named_before(a, i))
+			continue;
 		before = r->n;
+		r->nkeys++;
 		r->how->select_key(r->c, a->rest[i]);
 		if (change_add(r->c, &r->list, &r->n, e) < 0)
 			return -1;

@@ -37,6 +37,7 @@ struct chosen {
 	const char		*done;		/* how->done, or check's */
 
 	uint64_t		*named;		/* SEQUENCE..., as given */
+	size_t			 nkeys;		/* KEY..., each once */
 	size_t			 missing;	/* named ones without a row */
 	uint64_t		*list;		/* sorted, each once */
 	size_t			 n;

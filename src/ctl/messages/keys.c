@@ -140,8 +140,7 @@ release(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 static int
 report_released(struct chosen *r)
 {
-	print_changed(r->c, (uint64_t)r->c->args.nrest - r->missing, "key",
-	    r->done);
+	print_changed(r->c, r->nkeys - r->missing, "key", r->done);
 	return change_status(r);
 }
 
