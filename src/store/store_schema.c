@@ -149,7 +149,8 @@ static const char *const table_costs[NTABLES] = {
 const char *
 store_cost_of_table(enum store_table t, bool pillar)
 {
-	return pillar || t > T_STREAMS ? table_costs[t] : NULL;
+	return pillar || t == T_AUDIT || t == T_REGISTRY ? table_costs[t] :
+	    NULL;
 }
 
 /* Only the outbox and the events may have other names for columns. */

@@ -144,8 +144,10 @@ char	*store_end_part(struct store *);
 	store_sql_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
 #define store_put(s, template, ...)					\
 	store_put_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
+/* There may be none; then the one in front takes no comma. */
 #define SQL_ARGS(...)							\
-	((const struct sql_arg[]){ __VA_ARGS__ __VA_OPT__(,) { .name = NULL } })
+	((const struct sql_arg[]){ { .name = "" }, ##__VA_ARGS__,	\
+	    { .name = NULL } } + 1)
 
 void	store_sql_template(struct store *, const char *,
 	    const struct sql_arg *);
