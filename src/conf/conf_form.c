@@ -12,14 +12,9 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
-
-#define DIGITS	"0123456789"
-#define LOWER	"abcdefghijklmnopqrstuvwxyz"
-#define LETTERS	LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #define TEXT_MAX	1023		/* bytes, for any text */
 #define DATABASE_MAX	64		/* characters, of MySQL */
@@ -30,9 +25,6 @@
 #define INBOX_MAX	64
 #define NKEY_LENGTH	56
 #define HOST_MAX	255
-#define URL_PATH_MAX	255
-#define HEADER_MAX	255		/* of a name */
-#define KEY_ID_MAX	32
 #define ROUTE_MAX	32
 #define SOURCE_MAX	255
 #define PATH_MAX_BYTES	255		/* of names in the metadata */
@@ -84,10 +76,9 @@ conf_form_text(const char *text, struct err *e)
 	return 0;
 }
 
-/* A name of these characters alone, which are called by what. */
-static int
-form_word(const char *text, size_t max, const char *allowed, const char *what,
-    struct err *e)
+int
+conf_form_word(const char *text, size_t max, const char *allowed,
+    const char *what, struct err *e)
 {
 	if (strlen(text) > max)
 		return err_set(e, "is longer than %zu characters", max);
@@ -136,8 +127,8 @@ conf_form_log(const char *text, struct err *e)
 int
 conf_form_env(const char *text, struct err *e)
 {
-	if (strchr(DIGITS, *text) != NULL ||
-	    text[strspn(text, LETTERS DIGITS "_")] != '\0')
+	if (strchr(CONF_DIGITS, *text) != NULL ||
+	    text[strspn(text, CONF_LETTERS CONF_DIGITS "_")] != '\0')
 		return err_set(e, "is not the name of an environment "
 		    "variable: use letters, digits and _");
 	return 0;
@@ -150,7 +141,7 @@ conf_form_env(const char *text, struct err *e)
 static bool
 is_port(const char *text)
 {
-	return text[strspn(text, DIGITS)] == '\0' && *text != '0' &&
+	return text[strspn(text, CONF_DIGITS)] == '\0' && *text != '0' &&
 	    strtonum(text, 1, 65535, NULL) != 0;
 }
 
@@ -163,7 +154,7 @@ host_length(const char *text)
 	size_t		n;
 
 	if (*text != '[')
-		return strspn(text, LETTERS DIGITS "._-");
+		return strspn(text, CONF_LETTERS CONF_DIGITS "._-");
 	n = strcspn(text, "]");
 	if (text[n] == '\0' || n > sizeof(address))
 		return 0;
@@ -265,7 +256,7 @@ conf_form_database(const char *text, struct err *e)
 int
 conf_form_table(const char *text, struct err *e)
 {
-	return form_word(text, TABLE_MAX, LETTERS DIGITS "_$-",
+	return conf_form_word(text, TABLE_MAX, CONF_LETTERS CONF_DIGITS "_$-",
 	    "letters, digits, _, $ and -", e);
 }
 
@@ -335,7 +326,7 @@ conf_form_partition_by(const char *text, struct err *e)
 	if (strlen(text) > PATH_MAX_BYTES)
 		return err_set(e, "is longer than %d bytes", PATH_MAX_BYTES);
 	for (text++; *text == '.'; text += 1 + n) {
-		n = strspn(text + 1, LETTERS DIGITS "_-");
+		n = strspn(text + 1, CONF_LETTERS CONF_DIGITS "_-");
 		if (n == 0)
 			break;
 	}
@@ -346,7 +337,7 @@ conf_form_partition_by(const char *text, struct err *e)
 int
 conf_form_count(const char *text, struct err *e)
 {
-	return text[strspn(text, DIGITS)] == '\0' &&
+	return text[strspn(text, CONF_DIGITS)] == '\0' &&
 	    strtonum(text, 1, CONF_MAX_PARTITIONS, NULL) != 0 ? 0 :
 	    err_set(e, "%s is not a number from 1 to %d",
 	    conf_show(text).text, CONF_MAX_PARTITIONS);
@@ -367,7 +358,7 @@ conf_form_type(const char *text, struct err *e)
 int
 conf_form_route(const char *text, struct err *e)
 {
-	return form_word(text, ROUTE_MAX, LOWER DIGITS "_-",
+	return conf_form_word(text, ROUTE_MAX, CONF_LOWER CONF_DIGITS "_-",
 	    "small letters, digits, _ and -", e);
 }
 
@@ -386,9 +377,8 @@ conf_form_match(const char *text, struct err *e)
 	return 0;
 }
 
-/* text begins with "{": the end of the placeholder; NULL: see err. */
-static const char *
-form_placeholder(const char *text, struct err *e)
+const char *
+conf_form_placeholder(const char *text, struct err *e)
 {
 	static const char *const	known[] =
 	    { "{event_type}", "{stream_id}", "{partition}", "{topic}" };
@@ -426,7 +416,7 @@ conf_form_subject(const char *text, struct err *e)
 		}
 		empty = false;
 		if (*s == '{') {
-			if ((s = form_placeholder(s, e)) == NULL)
+			if ((s = conf_form_placeholder(s, e)) == NULL)
 				return -1;
 		} else if (*s == ' ')
 			return err_set(e, "has a blank in it");
@@ -533,200 +523,5 @@ conf_form_nkey(const char *text, struct err *e)
 	    text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")] != '\0')
 		return err_set(e, "is not the public key of a user: U and %d "
 		    "more capital letters and digits", NKEY_LENGTH - 1);
-	return 0;
-}
-
-/*
- * HTTP: a URL that may have a password in it is not shown
- */
-
-/* The rest of a text after "scheme://"; NULL: it has another start. */
-static const char *
-after_scheme(const char *text, const char *scheme)
-{
-	size_t	n = strlen(scheme);
-
-	return strncmp(text, scheme, n) == 0 &&
-	    strncmp(text + n, "://", 3) == 0 ? text + n + 3 : NULL;
-}
-
-static int
-form_url_characters(const char *text, struct err *e)
-{
-	for (; *text != '\0'; text++) {
-		if (*text <= ' ' || *text > '~')
-			return err_set(e, "has a blank or a character that is "
-			    "not ASCII in it: write it as %%20 or the like");
-		if (strchr("?#\\\"<>", *text) != NULL)
-			return err_set(e, "has a %c in it", *text);
-	}
-	return 0;
-}
-
-/* HOST[:PORT], and a path if that is allowed. */
-static int
-form_authority(const char *text, bool path, const char *key, struct err *e)
-{
-	char	host[300];
-	size_t	n = strcspn(text, "/");
-
-	if (strchr(text, '@') != NULL)
-		return err_set(e, "has a user or a password in it%s", key);
-	if (form_url_characters(text, e) < 0)
-		return -1;
-	if (n >= sizeof(host))
-		return err_set(e, "has a host longer than 255 bytes");
-	if (!path && text[n] != '\0')
-		return err_set(e, "has a path: write host and port only");
-	strlcpy(host, text, n + 1);
-	return conf_form_address(host, e);
-}
-
-int
-conf_form_endpoint(const char *text, struct err *e)
-{
-	const char	*rest = after_scheme(text, "https");
-
-	if (rest == NULL && (rest = after_scheme(text, "http")) == NULL)
-		return err_set(e, "must begin with http:// or https://");
-	if (strpbrk(rest, "{}") != NULL)
-		return err_set(e, "has a brace in it: only http.path may have "
-		    "placeholders");
-	return form_authority(rest, true, ": use http.token_file", e);
-}
-
-int
-conf_form_proxy(const char *text, struct err *e)
-{
-	const char	*rest = after_scheme(text, "http");
-
-	if (rest == NULL && (rest = after_scheme(text, "socks5")) == NULL)
-		return err_set(e, "must begin with http:// or socks5://");
-	return form_authority(rest, false, ", which is not supported", e);
-}
-
-/* As conf_url_host() has it: an address of IPv6 has no brackets. */
-int
-conf_form_url_host(const char *text, struct err *e)
-{
-	struct in6_addr	in6;
-
-	return inet_pton(AF_INET6, text, &in6) == 1 ? 0 :
-	    conf_form_host_name(text, e);
-}
-
-int
-conf_form_url_path(const char *text, struct err *e)
-{
-	if (strlen(text) > URL_PATH_MAX)
-		return err_set(e, "is longer than %d bytes", URL_PATH_MAX);
-	if (*text == '/')
-		return err_set(e, "%s must not begin with a slash: it is "
-		    "added to the endpoint with one", conf_show(text).text);
-	if (form_url_characters(text, e) < 0)
-		return -1;
-	for (const char *s = text; *s != '\0'; s++) {
-		if (*s == '}')
-			return err_set(e, "has a } without its {");
-		if (*s == '{' && (s = form_placeholder(s, e)) == NULL)
-			return -1;
-	}
-	return 0;
-}
-
-int
-conf_form_key_id(const char *text, struct err *e)
-{
-	return form_word(text, KEY_ID_MAX, LETTERS DIGITS "_-",
-	    "letters, digits, _ and -", e);
-}
-
-/* Headers that the daemon or its library sets, or that would hold a secret. */
-int
-conf_form_header(const char *text, struct err *e)
-{
-	static const char *const	taken[] = { "Content-Type",
-		"Content-Length", "Host", "Idempotency-Key", "X-Signature",
-		"X-Timestamp", "Transfer-Encoding", "Connection" };
-
-	if (text[strspn(text, LETTERS DIGITS "!#$%&'*+-.^_`|~")] != '\0')
-		return err_set(e, "is not the name of an HTTP header");
-	if (strlen(text) > HEADER_MAX)
-		return err_set(e, "is longer than %d bytes", HEADER_MAX);
-	if (strcasecmp(text, "Authorization") == 0)
-		return err_set(e, "is a secret: use http.token_file or "
-		    "http.token_env");
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-		if (strcasecmp(text, taken[i]) == 0)
-			return err_set(e, "is set by the daemon");
-	return strncasecmp(text, "X-Outbox-", 9) == 0 ?
-	    err_set(e, "is set by the daemon, as all X-Outbox-*") : 0;
-}
-
-/* A row must not say how its request is read, or speak for the daemon. */
-int
-conf_form_metadata_header(const char *text, struct err *e)
-{
-	static const char *const	wire[] = { "Accept-Encoding", "Cookie",
-		"Expect", "Keep-Alive", "Proxy", "TE", "Trailer", "Upgrade" };
-	static const char *const	families[] = { "Nats-", "Outbox-",
-		"Proxy-" };
-	char				name[HEADER_MAX + 1];
-
-	if (conf_form_header(text, e) < 0)
-		return -1;
-	/* CGI and its kin make an underscore and a hyphen the same. */
-	strlcpy(name, text, sizeof(name));
-	for (char *p = name; *p != '\0'; p++)
-		if (*p == '_')
-			*p = '-';
-	if (conf_form_header(name, e) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(wire) / sizeof(wire[0]); i++)
-		if (strcasecmp(name, wire[i]) == 0)
-			return err_set(e, "is not for rows to set");
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (strncasecmp(name, families[i], strlen(families[i])) == 0)
-			return err_set(e, "is not for rows to set, as all %s*",
-			    families[i]);
-	return 0;
-}
-
-int
-conf_form_header_value(const char *text, struct err *e)
-{
-	if (strcmp(text, CONF_HIDDEN) == 0)
-		return err_set(e, "is what a dump shows in place of a secret: "
-		    "name a file that has it");
-	return conf_form_line(text, e);
-}
-
-int
-conf_form_line(const char *text, struct err *e)
-{
-	for (; *text != '\0'; text++)
-		if (((unsigned char)*text < ' ' && *text != '\t') ||
-		    *text == 0x7f)
-			return err_set(e, "has a control character in it");
-	return 0;
-}
-
-/* As the column content_type, which is sent as it is; not called for "". */
-int
-conf_form_content_type(const char *text, struct err *e)
-{
-	size_t	n = strlen(text);
-
-	if (n > HEADER_MAX)
-		return err_set(e, "is longer than %d bytes", HEADER_MAX);
-	for (const char *p = text; *p != '\0'; p++)
-		if (*p < ' ' || *p > '~')
-			return err_set(e, "has a character in it that is not "
-			    "legal in a header");
-	if (text[0] == ' ' || text[n - 1] == ' ' ||
-	    text[0] == '/' || strcspn(text, "/;") + 1 >= n ||
-	    text[strcspn(text, "/;")] != '/')
-		return err_set(e, "%s is no content type, such as text/plain",
-		    conf_show(text).text);
 	return 0;
 }

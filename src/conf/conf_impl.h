@@ -9,6 +9,7 @@
  * conf_value.c	text to value, by type
  * conf_text.c	values to text: errors and the dump
  * conf_form.c	the forms that strings must have
+ * conf_form_http.c	those of URLs and headers
  * conf_check.c	relations between keys
  * conf_check_publish.c	those of the destinations and columns
  * conf_secrets.c	files and variables with secrets
@@ -168,7 +169,20 @@ struct conf_phrase conf_word_near(const char *const *words, const char *text);
 /* From a text to len bytes of a name that may be meant; SIZE_MAX: it is not. */
 size_t		 conf_how_far(const char *, const char *name, size_t len);
 
-/* conf_form.c: 0, or -1 with an error.  Never called with "". */
+#define CONF_DIGITS	"0123456789"
+#define CONF_LOWER	"abcdefghijklmnopqrstuvwxyz"
+#define CONF_LETTERS	CONF_LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* A name of these characters alone, which are called by what. */
+int		 conf_form_word(const char *, size_t max, const char *allowed,
+		    const char *what, struct err *);
+
+/* It begins with "{": the end of the placeholder; NULL with an error. */
+const char	*conf_form_placeholder(const char *, struct err *);
+
+/*
+ * conf_form.c, conf_form_http.c: 0, or -1 with an error.  Never called with "".
+ */
 int		 conf_form_text(const char *, struct err *);
 int		 conf_form_path(const char *, struct err *);
 int		 conf_form_socket(const char *, struct err *);
