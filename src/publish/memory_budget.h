@@ -6,6 +6,22 @@
  * is always fetched, so that each batch makes progress, and others within the
  * budget.  The rest is left: given back unsent, with later ones of its lanes.
  * Pure bookkeeping: no I/O, no clock.
+ *
+ * What a worker needs with messages of up to m bytes, at most:
+ *
+ *	10 MiB			code, libraries, rows without their bodies
+ *	batch_bytes + m		the client library's result
+ *	m			its network buffer
+ *	2/8 batch_bytes + 1.1 m	nats.c's write buffer, which keeps its size
+ *	m			one message on its way into that
+ *	1.4 m			its body, if publish.envelope is not raw
+ *	2.7 m			a stored message as an answer, in base64, twice
+ *
+ * The answer is never needed at once with the two before it, so the sum stays
+ * below the bound in outbox.yml(5).  An eighth of batch_bytes may be in flight:
+ * as little because the library moves what is left of its buffer after each
+ * write.  A message that is given up stays there while the broker does not
+ * read: a batch that finds an eighth there sends nothing; the route is down.
  */
 #ifndef OUTBOX_MEMORY_BUDGET_H
 #define OUTBOX_MEMORY_BUDGET_H
