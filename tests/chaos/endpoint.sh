@@ -116,11 +116,10 @@ endpoint_conf() {
 
 # A third of each hot key goes to the endpoint, and keys of its own.
 endpoint_load() {
-	produce --forever --keys 500 --key-prefix hook- --payload 200 \
+	start_producer --forever --keys 500 --key-prefix hook- --payload 200 \
 	    --producers 3 --producers-by "$KINDS" --per-txn 5 \
-	    --type hook.event --rate $((RATE / 10)) &
+	    --type hook.event --rate $((RATE / 10))
 	HOOKS=$!
-	PRODUCERS+=("$HOOKS")
 }
 
 # endpoint_rows NAME I: of a slow producer, at its I-th transaction.  What has

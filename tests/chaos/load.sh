@@ -165,32 +165,35 @@ choose_kinds() {
 	[ -z "$WITH_TCP" ] || KINDS=procedure,fixed:16
 }
 
+# start_producer OPTIONS...: in the background; DIR/failed tells of one that
+# fails.  Bash forgets the status of a process whose number comes again.
+start_producer() {
+	{ produce "$@" || echo "status $?: $*" >> "$DIR/failed"; } &
+	PRODUCERS+=($!)
+}
+
 start_load() {
 	local i large=300 types=lab.event
 	choose_kinds
 	! has_endpoint || types=lab.event,lab.event,hook.event
-	produce --forever --keys 8 --key-prefix hot- --payload 120 \
+	start_producer --forever --keys 8 --key-prefix hot- --payload 120 \
 	    --type "$types" \
 	    --producers 4 --producers-by "$KINDS" --per-txn 2 --rollback 5 \
-	    --rate $((RATE * 45 / 100)) &
-	PRODUCERS+=($!)
+	    --rate $((RATE * 45 / 100))
 	# Of a stream with a single block, the last one, only the end is lost.
 	! planned damage || large=5000
-	produce --forever --keys 5000 --key-prefix cold- --payload "$large" \
-	    --producers 3 --producers-by "$KINDS" --per-txn 5 --rollback 10 \
-	    --type "$COLD_TYPE" --rate $((RATE * 45 / 100)) &
-	PRODUCERS+=($!)
+	start_producer --forever --keys 5000 --key-prefix cold- \
+	    --payload "$large" --producers 3 --producers-by "$KINDS" \
+	    --per-txn 5 --rollback 10 --type "$COLD_TYPE" --rate $((RATE * 45 / 100))
 	# Two events of the same sequence differ in their key only.
 	[ -z "$WITH_TCP" ] || {
-		produce --forever --keys 100000 --key-prefix same- --same \
-		    --producers 2 --rate $((RATE / 5)) &
-		PRODUCERS+=($!)
+		start_producer --forever --keys 100000 --key-prefix same- \
+		    --same --producers 2 --rate $((RATE / 5))
 	}
 	planned neighbour && {
-		PRODUCED=$DIR/next produce --database app2 --forever --keys 50 --payload 100 \
-		    --producers 2 --type chaos.next --rate 50 \
-		    --key-prefix next- &
-		PRODUCERS+=($!)
+		PRODUCED=$DIR/next start_producer --database app2 --forever \
+		    --keys 50 --payload 100 --producers 2 \
+		    --type chaos.next --rate 50 --key-prefix next-
 	}
 	planned awkward && {
 		awkward_producer >/dev/null 2>>"$DIR/slow" &
