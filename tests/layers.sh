@@ -222,6 +222,19 @@ else
 	keeps call 'no call points up or sideways'
 fi
 
+# A file that is in no list is missing in the tarball, or everywhere.
+# lists SRC: what differs between the files of the rooms and their lists
+lists() {
+	(
+		cd "$1" || exit
+		diff <(find . -name '*.[ch]' |
+		    sed 's|^\./\(.*\)/\([^/]*\)$|\1: src/\1/\2|' | sort) \
+		    <(grep -ro --include=sources.mk 'src/[a-z0-9_/]*\.[ch]\b' . |
+		    sed 's|^\./\(.*\)/sources.mk:|\1: |' | sort -u)
+	)
+}
+is "$(lists "$srcdir/src")" '' 'sources.mk of a room lists its files'
+
 # What goes to a terminal goes through display_print(), which lets no value move
 # the cursor.  The others print constants, JSON, and what display_clean() saw.
 prints() {
@@ -263,6 +276,9 @@ check 'a value that is printed as it is: noticed' \
 
 echo 'buf_printf(sql, "x = '"'%.*s'"'", n, x);' >> "$DIR/src/store/prune.c"
 like "$(quotes "$DIR/src")" 'store/prune.c:1' 'a value in quotes: noticed'
+touch "$DIR/src/store/new.h"
+is "$(lists "$DIR/src" | tail -n 1)" '< store: src/store/new.h' \
+    'a file that is not listed: noticed'
 ! is_short || done_testing
 
 mkdir "$DIR/src/attic"

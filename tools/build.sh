@@ -23,11 +23,11 @@ in_log() {
 	}
 }
 
+# What has changed in Makefile.am or its parts, make sees.
 autotools() {
 	[ ! -e config.status ] ||
 	    die "the source directory is configured: run make distclean first"
-	if [ ! -e configure ] || [ configure.ac -nt configure ] ||
-	    [ Makefile.am -nt Makefile.in ]; then
+	if [ ! -e configure ] || [ configure.ac -nt configure ]; then
 		in_log autoreconf -fi
 	fi
 }
@@ -43,7 +43,7 @@ is_configured() {
 configure_here() {
 	is_configured "$@" && return
 	rm -f configured
-	in_log "$top/configure" --disable-dependency-tracking "$@"
+	in_log "$top/configure" "$@"
 	in_log make -s clean
 	printf '%s\n' "$*" > configured
 }
@@ -66,9 +66,6 @@ build_in() {
 	(
 		cd "$dir"
 		configure_here "${options[@]}"
-		# Without dependency tracking a newer header rebuilds nothing.
-		[ ! -e liboutbox.a ] || [ -z "$(find "$top"/{src,tests,tools} \
-		    -name '*.h' -newer liboutbox.a)" ] || in_log make -s clean
 		in_log make -s "-j$(nproc)" "$@"
 	) || exit 1
 }

@@ -44,7 +44,7 @@ suite_packages='check openssl xz-utils spin socat jq curl nginx-light tmux ccach
 # Each test of the suite is in one of these, in its long form.
 groups=(units store faults workers database broker cluster monitor ctl tools)
 
-# group_of TEST: the part that has it in its long form
+# group_of TEST: the part that has it in its long form; check_lanes, or a file
 group_of() {
 	case $1 in
 	tests/ctl/*)
@@ -69,10 +69,11 @@ group_of() {
 		echo broker ;;
 	tests/system/*)
 		echo workers ;;
-	check_*)
-		[[ " $(tests_of unit | tr '\n' ' ') " != *" $1 "* ]] ||
-		    { echo units; return; }
-		echo store ;;
+	check_* | */check_*.c)
+		case $(cd "$top" && echo tests/*/"$(basename "$1" .c).c") in
+		tests/unit/* | tests/http/*) echo units ;;
+		*) echo store ;;
+		esac ;;
 	*)
 		echo tools ;;
 	esac

@@ -6,6 +6,7 @@
 
 command -v git > /dev/null || skip_all 'no git'
 top=$(realpath "$srcdir")
+builddir=$(realpath "$(dirname "$OUTBOX_MASTER")")
 
 # --- the parts ----------------------------------------------------------------
 
@@ -140,8 +141,7 @@ configure() {
 		cd "$DIR/dir" && configure_here "$@"
 	)
 	RC=$?
-	OUT=$(sed 's/--disable-dependency-tracking *//' "$DIR/dir/calls" |
-	    paste -sd,)
+	OUT=$(paste -sd, "$DIR/dir/calls")
 }
 cd "$top" && cd "$DIR" || exit 1
 OLDPWD=$top
@@ -159,6 +159,22 @@ is "$RC" 1 'a configuration that is refused is an error'
 rm "$DIR/dir/refuse"
 configure --enable-tests
 is "$OUT" ',--enable-tests,--enable-tests' 'and nothing is taken for done'
+
+# --- a header that changes ------------------------------------------------------
+
+# compiled HEADER: what make would compile if it had changed
+compiled() {
+	env -u MAKEFLAGS -u MFLAGS make -n V=1 -C "$builddir" liboutbox.a \
+	    -W "$(sed -n 's/^srcdir = //p' "$builddir/Makefile")/src/$1" |
+	    sed -n 's|.* -c -o .*/src/\([^ ]*\.c\).*|\1|p' | sort
+}
+if ! grep -q '^[^#].* -MD .* -c -o ' "$builddir/Makefile"; then
+	ok 0 'a header # SKIP configured with --disable-dependency-tracking'
+else
+	is "$(compiled health/health_impl.h)" "$(cd "$top/src" &&
+	    grep -l '#include "health/health_impl.h"' */*.c | sort)" \
+	    'a header that has changed compiles what includes it'
+fi
 
 # --- a process of another program with the number of one that has ended -----------
 

@@ -53,6 +53,14 @@ rm -f "$DIR/lines"
 APT_FAILS=install "$srcdir/quickstart" check dist > /dev/null 2>&1 < /dev/null
 like "$(cat "$DIR/lines")" '^install .* gcc .* check .* gnupg' \
     'check PART: the packages of the program, of tests, and of the part'
+rm -f "$DIR/lines"
+APT_FAILS=install "$srcdir/quickstart" test check_lanes run_dashboard \
+    > /dev/null 2>&1 < /dev/null
+like "$(cat "$DIR/lines")" '^install .* gcc .* check .* chromium' \
+    'test NAME: and those of the part that it is of'
+OUT=$(APT_FAILS=install "$srcdir/quickstart" test run_nothing 2>&1 < /dev/null)
+like "$?: $OUT" '^1: test: run_nothing: no such test$' \
+    'a test that there is not: nothing is installed'
 
 echo theirs > "$OUTBOX_POLICY"
 install_fails install

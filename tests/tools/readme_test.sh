@@ -79,10 +79,10 @@ is "$(named '([a-z]+/)*[A-Za-z0-9_]+\.([ch]|sh|sql|md|am|yml(\.5)?|pml)\b' |
     grep -vx 'nats\.c' | missing "${files[@]}")" '' 'files that the documents name exist'
 is "$(named '\bcheck_[a-z]+\b' | while read -r name; do
 	grep -Eqs "^(static .*)?$name(_SOURCES|\()|[*[:space:]]$name\(" \
-	    "$srcdir/Makefile.am" "$srcdir"/src/*/*.c || echo "$name"
+	    "$srcdir/tests/tests.mk" "$srcdir"/src/*/*.c || echo "$name"
     done)" '' 'tests that the documents name exist'
 
-mapfile -t words < <(cd "$srcdir" && cat Makefile.am configure.ac quickstart \
+mapfile -t words < <(cd "$srcdir" && cat Makefile.am */*.mk configure.ac quickstart \
     sql/* man/* etc/*.* etc/*/* tools/* tests/*/*.* src/*/*.[ch] src/*/*/*.[ch] |
     grep -aoE '[A-Za-z_][A-Za-z0-9_]*' | sort -u)
 is "$(named '`@?[a-z]+_[a-z_]+(\(\))?`|\b[a-z_]+\(\)' | tr -d '@()' |

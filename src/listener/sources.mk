@@ -1,0 +1,3 @@
+liboutbox_a_SOURCES += \
+	src/listener/listener.c src/listener/listener.h
+EXTRA_DIST += src/listener/README.md
