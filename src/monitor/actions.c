@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <bsd/string.h>
+
 #define FILTERS		"key", "type", "partition", "since", "until"
 
 /* The members of the body: texts, flags, and a list behind all options. */
@@ -47,17 +49,6 @@ is_one_of(const char *name, const char *const *list, size_t max)
 	return false;
 }
 
-/* "reset_attempts" in JSON is the option reset-attempts. */
-static void
-option_name(char to[40], const char *member)
-{
-	size_t	i = 0;
-
-	for (; i < 39 && member[i] != '\0'; i++)
-		to[i] = (char)(member[i] == '_' ? '-' : member[i]);
-	to[i] = '\0';
-}
-
 /*
  * The items of the list as words; -1: one is of the wrong type, or there is
  * none: whoever names nothing does not mean all, whatever else is in the body.
@@ -84,30 +75,6 @@ add_list(json_t *words, const struct action *a, const json_t *list)
 	return 0;
 }
 
-/* One member but the list as an option; false: refused. */
-static bool
-add_member(struct request *r, json_t *words, const struct action *a,
-    const char *member, const json_t *v)
-{
-	char	name[40];
-	bool	dry = strcmp(member, "dry_run") == 0;
-
-	option_name(name, member);
-	if ((dry || is_one_of(name, a->flags, 4)) && json_is_boolean(v)) {
-		if (json_is_true(v))
-			json_array_append_new(words, json_sprintf("--%s",
-			    name));
-		return true;
-	}
-	if (is_one_of(name, a->texts, 8) && json_is_string(v)) {
-		json_array_append_new(words, json_sprintf("--%s=%s", name,
-		    json_string_value(v)));
-		return true;
-	}
-	return answer_misuse(r, "unknown", member,
-	    "unknown, or of the wrong type");
-}
-
 /* Add the command's options and list; false: refused. */
 static bool
 add_members(struct request *r, json_t *words, const struct action *a,
@@ -117,26 +84,57 @@ add_members(struct request *r, json_t *words, const struct action *a,
 	const char	*member;
 	json_t		*v;
 
-	json_object_foreach(body, member, v)
-		if (strcmp(member, a->list) == 0 && json_is_array(v))
+	json_object_foreach(body, member, v) {
+		char	name[40];
+
+		if (strcmp(member, a->list) == 0 && json_is_array(v)) {
 			list = v;
-		else if (!add_member(r, words, a, member, v))
-			return false;
+			continue;
+		}
+		/* "reset_attempts" in JSON is the option reset-attempts. */
+		strlcpy(name, member, sizeof(name));
+		for (char *p = name; (p = strchr(p, '_')) != NULL;)
+			*p = '-';
+		if (json_is_boolean(v) && (strcmp(member, "dry_run") == 0 ||
+		    is_one_of(name, a->flags, 4))) {
+			if (json_is_true(v))
+				json_array_append_new(words, json_sprintf(
+				    "--%s", name));
+		} else if (json_is_string(v) && is_one_of(name, a->texts, 8))
+			json_array_append_new(words, json_sprintf("--%s=%s",
+			    name, json_string_value(v)));
+		else
+			return answer_misuse(r, "unknown", member,
+			    "unknown, or of the wrong type");
+	}
 	return list == NULL || add_list(words, a, list) == 0 ||
 	    answer_misuse(r, "value", a->list, "%s are wanted", a->numbers ?
 	    "positive numbers" : "texts");
 }
 
-static void
-act(struct request *r, const struct action *a)
+void
+actions_route(struct request *r, const char *name)
 {
-	json_error_t	 error;
-	json_t		*body = json_loadb(r->body.data == NULL ? "" :
-			    r->body.data, r->body.len, JSON_REJECT_DUPLICATES,
-			    &error);
-	json_t		*words = json_pack("[s, s, s]", a->words[0],
-			    a->words[1], "--yes");
+	const struct action	*a = actions;
+	const struct action	*end = a + sizeof(actions) / sizeof(*a);
+	json_error_t		 error;
+	json_t			*body, *words;
 
+	if (r->nquery > 0) {
+		answer_error(r, MHD_HTTP_BAD_REQUEST, "an action has no "
+		    "parameters but its body", NULL);
+		return;
+	}
+	while (a < end && strcmp(a->name, name) != 0)
+		a++;
+	if (a == end) {
+		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such action",
+		    "see /openapi.json");
+		return;
+	}
+	body = json_loadb(r->body.data == NULL ? "" : r->body.data,
+	    r->body.len, JSON_REJECT_DUPLICATES, &error);
+	words = json_pack("[s, s, s]", a->words[0], a->words[1], "--yes");
 	if (body == NULL)
 		answer_misuse(r, "value", NULL, "the body is no JSON: %s",
 		    error.text);
@@ -147,21 +145,4 @@ act(struct request *r, const struct action *a)
 		    ask_answer);
 	json_decref(words);
 	json_decref(body);
-}
-
-void
-actions_route(struct request *r, const char *name)
-{
-	if (r->nquery > 0) {
-		answer_error(r, MHD_HTTP_BAD_REQUEST, "an action has no "
-		    "parameters but its body", NULL);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (strcmp(actions[i].name, name) == 0) {
-			act(r, &actions[i]);
-			return;
-		}
-	answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such action",
-	    "see /openapi.json");
 }

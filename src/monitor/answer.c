@@ -58,15 +58,6 @@ response_of(const char *type, const void *text, size_t len,
 	return response;
 }
 
-/* Who reads slowly has had its time; there will be room. */
-static void
-refuse_large(struct request *r)
-{
-	clients_cut_readers(&r->monitor->clients, r->monitor->now);
-	answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too much is "
-	    "being read by others", NULL, "Retry-After", "5");
-}
-
 void
 answer_shared(struct request *r, unsigned status, const char *type,
     struct shared_text *s)
@@ -74,7 +65,11 @@ answer_shared(struct request *r, unsigned status, const char *type,
 	struct MHD_Response	*response;
 
 	if (s == NULL) {
-		refuse_large(r);
+		/* Who reads slowly has had its time; there will be room. */
+		clients_cut_readers(&r->monitor->clients, r->monitor->now);
+		answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+		    "too much is being read by others", NULL, "Retry-After",
+		    "5");
 		return;
 	}
 	response = MHD_create_response_from_buffer_with_free_callback(s->len,

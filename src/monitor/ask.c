@@ -7,14 +7,14 @@
 
 /* A reader asks for something that is not there; a change is not possible. */
 static unsigned
-status_of(const struct request *r)
+status_of(const struct question *q)
 {
-	switch (r->question->exit) {
+	switch (q->exit) {
 	case 0:
 		return MHD_HTTP_OK;
 	case 1:
-		return r->question->kind == QUESTION_ACTION ?
-		    MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND;
+		return q->kind == QUESTION_ACTION ? MHD_HTTP_CONFLICT :
+		    MHD_HTTP_NOT_FOUND;
 	case 2:
 		return MHD_HTTP_BAD_REQUEST;
 	default:
@@ -22,17 +22,35 @@ status_of(const struct request *r)
 	}
 }
 
-/*
- * The result is shared with others that asked the same.  Where a field is at
- * fault, outboxctl has said so in names of the API.
- */
-static void
-answer_refusal(struct request *r)
+void
+ask_answer(struct request *r)
 {
-	unsigned	 status = status_of(r);
-	json_t		*v = json_copy(r->question->result);
-	json_t		*text = json_object_get(v, "text");
+	const struct question	*q = r->question;
+	unsigned		 status;
+	json_t			*v, *text;
 
+	if (q == NULL) {
+		answer_error(r, MHD_HTTP_GATEWAY_TIMEOUT, "outboxctl gave no "
+		    "answer in time", "see the log, and outboxctl status");
+		return;
+	}
+	if (q->exit < 0) {
+		answer_error(r, MHD_HTTP_BAD_GATEWAY, q->why.text,
+		    "see the log of the daemon");
+		return;
+	}
+	status = status_of(q);
+	if (q->exit == 0 ||
+	    json_string_length(json_object_get(q->result, "error")) == 0) {
+		answer_question(r, status);
+		return;
+	}
+	/*
+	 * A refusal; its value is shared with others that asked the same.  Where
+	 * a field is at fault, outboxctl has said so in names of the API.
+	 */
+	v = json_copy(q->result);
+	text = json_object_get(v, "text");
 	if (json_object_get(v, "field") == NULL)
 		json_object_update_new(v, json_pack("{s:o, s:n}", "code",
 		    answer_code(status), "field"));
@@ -43,24 +61,6 @@ answer_refusal(struct request *r)
 		    json_string("see /openapi.json"));
 	answer_value(r, status, v);
 	json_decref(v);
-}
-
-void
-ask_answer(struct request *r)
-{
-	const struct question	*q = r->question;
-
-	if (q == NULL)
-		answer_error(r, MHD_HTTP_GATEWAY_TIMEOUT, "outboxctl gave no "
-		    "answer in time", "see the log, and outboxctl status");
-	else if (q->exit < 0)
-		answer_error(r, MHD_HTTP_BAD_GATEWAY, q->why.text,
-		    "see the log of the daemon");
-	else if (q->exit > 0 && json_string_length(json_object_get(q->result,
-	    "error")) > 0)
-		answer_refusal(r);
-	else
-		answer_question(r, status_of(r));
 }
 
 void

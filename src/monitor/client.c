@@ -35,14 +35,6 @@ oldest_of(const struct clients *t, enum client_phase phase, int64_t now)
 	    oldest : NULL;
 }
 
-static struct client *
-next_victim(const struct clients *t, int64_t now)
-{
-	struct client	*c = oldest_of(t, CLIENT_SENDS, now);
-
-	return c != NULL ? c : oldest_of(t, CLIENT_READS, now);
-}
-
 bool
 clients_are_full(const struct clients *t)
 {
@@ -57,8 +49,14 @@ clients_make_room(struct clients *t, int64_t now)
 
 	for (size_t i = 0; i < t->n; i++)
 		n += !t->list[i]->cut;
-	while (n-- >= CLIENTS_MAX && (victim = next_victim(t, now)) != NULL)
+	for (; n >= CLIENTS_MAX; n--) {
+		victim = oldest_of(t, CLIENT_SENDS, now);
+		if (victim == NULL)
+			victim = oldest_of(t, CLIENT_READS, now);
+		if (victim == NULL)
+			break;
 		clients_cut(victim);
+	}
 }
 
 void
@@ -126,26 +124,22 @@ clients_cut_readers(struct clients *t, int64_t now)
 	}
 }
 
-/* When its time is over; INT64_MAX: never. */
-static int64_t
-deadline_of(const struct client *c)
-{
-	if (c->cut || c->phase == CLIENT_WAITS || c->phase == CLIENT_STREAMS)
-		return INT64_MAX;
-	return c->since + (c->phase == CLIENT_SENDS ? CLIENT_REQUEST_MS :
-	    CLIENT_ANSWER_MS);
-}
-
 int64_t
 clients_check(struct clients *t, int64_t now)
 {
 	int64_t	next = INT64_MAX;
 
 	for (size_t i = 0; i < t->n; i++) {
-		int64_t	at = deadline_of(t->list[i]);
+		struct client	*c = t->list[i];
+		int64_t		 at;
 
+		if (c->cut || c->phase == CLIENT_WAITS ||
+		    c->phase == CLIENT_STREAMS)
+			continue;
+		at = c->since + (c->phase == CLIENT_SENDS ?
+		    CLIENT_REQUEST_MS : CLIENT_ANSWER_MS);
 		if (at <= now)
-			clients_cut(t->list[i]);
+			clients_cut(c);
 		else if (at < next)
 			next = at;
 	}

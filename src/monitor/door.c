@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,53 +22,36 @@ new_socket(int family)
 	return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Does a living process listen on it? */
-static bool
-is_in_use(const struct sockaddr_un *at)
-{
-	int	fd = new_socket(AF_UNIX);
-	bool	used;
-
-	if (fd < 0)
-		return true;
-	used = connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ||
-	    (errno != ECONNREFUSED && errno != ENOENT);
-	close(fd);
-	return used;
-}
-
 /* Remove what a monitor that was killed has left; nothing but a socket. */
 static int
 remove_old(const struct sockaddr_un *at, struct err *e)
 {
 	struct stat	st;
+	int		fd;
+	bool		in_use;
 
 	if (lstat(at->sun_path, &st) < 0)
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(e, "it exists and is no socket");
-	if (is_in_use(at))
+	fd = new_socket(AF_UNIX);
+	in_use = fd < 0 ||
+	    connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 ||
+	    (errno != ECONNREFUSED && errno != ENOENT);
+	if (fd >= 0)
+		close(fd);
+	if (in_use)
 		return err_set(e, "another process listens on it");
 	return unlink(at->sun_path) < 0 && errno != ENOENT ?
 	    err_set(e, "%s", strerror(errno)) : 0;
-}
-
-/* bind() makes the file with the rights that the umask allows. */
-static int
-bind_unix(int fd, const struct sockaddr_un *at, struct err *e)
-{
-	mode_t	mask = umask(0117);
-	int	rc = bind(fd, (const struct sockaddr *)at, sizeof(*at));
-
-	umask(mask);
-	return rc < 0 ? err_set(e, "%s", strerror(errno)) : 0;
 }
 
 static int
 listen_unix(const char *path, struct err *e)
 {
 	struct sockaddr_un	at = { .sun_family = AF_UNIX };
-	int			fd;
+	mode_t			mask;
+	int			fd, rc;
 
 	if (strlcpy(at.sun_path, path, sizeof(at.sun_path)) >=
 	    sizeof(at.sun_path))
@@ -76,64 +60,50 @@ listen_unix(const char *path, struct err *e)
 		return -1;
 	if ((fd = new_socket(AF_UNIX)) < 0)
 		return err_set(e, "%s", strerror(errno));
-	if (bind_unix(fd, &at, e) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	if (e->text[0] == '\0')
-		err_set(e, "%s", strerror(errno));
-	close(fd);
-	return -1;
-}
-
-/* "[::1]:9180" or "127.0.0.1:9180", as the configuration has checked it. */
-static void
-split(const char *address, char host[256], const char **port)
-{
-	const char	*colon = strrchr(address, ':');
-	size_t		 n = (size_t)(colon - address);
-
-	if (*address == '[') {
-		address++;
-		n -= 2;
-	}
-	if (n > 255)
-		n = 255;
-	memcpy(host, address, n);
-	host[n] = '\0';
-	*port = colon + 1;
-}
-
-static int
-listen_on(const struct addrinfo *a, struct err *e)
-{
-	int	fd = new_socket(a->ai_family), on = 1;
-
-	if (fd < 0)
-		return err_set(e, "%s", strerror(errno));
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-	    bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
-	    listen(fd, BACKLOG) == 0)
+	/* bind() makes the file with the rights that the umask allows. */
+	mask = umask(0117);
+	rc = bind(fd, (const struct sockaddr *)&at, sizeof(at));
+	umask(mask);
+	if (rc == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	err_set(e, "%s", strerror(errno));
 	close(fd);
 	return -1;
 }
 
-/* A name is one of this host: no name server is asked. */
+/*
+ * "[::1]:9180" or "127.0.0.1:9180", as the configuration has checked it; a name
+ * is one of this host: no name server is asked.
+ */
 static int
 listen_tcp(const char *address, struct err *e)
 {
 	struct addrinfo	 hints = { .ai_socktype = SOCK_STREAM,
 			     .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 	struct addrinfo	*list;
+	const char	*colon = strrchr(address, ':');
 	char		 host[256];
-	const char	*port;
-	int		 rc, fd;
+	int		 rc, fd, on = 1;
 
-	split(address, host, &port);
+	if (*address == '[')
+		snprintf(host, sizeof(host), "%.*s",
+		    (int)(colon - address - 2), address + 1);
+	else
+		snprintf(host, sizeof(host), "%.*s", (int)(colon - address),
+		    address);
 	hints.ai_flags |= strcmp(host, "localhost") == 0 ? 0 : AI_NUMERICHOST;
-	if ((rc = getaddrinfo(host, port, &hints, &list)) != 0)
+	if ((rc = getaddrinfo(host, colon + 1, &hints, &list)) != 0)
 		return err_set(e, "%s", gai_strerror(rc));
-	fd = listen_on(list, e);
+	fd = new_socket(list->ai_family);
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, list->ai_addr, list->ai_addrlen) < 0 ||
+	    listen(fd, BACKLOG) < 0) {
+		err_set(e, "%s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
 	freeaddrinfo(list);
 	return fd;
 }

@@ -29,7 +29,7 @@ struct stream {
 	int64_t			 sent_at;	/* clock_ms() */
 	bool			 suspended;
 	struct shared_text	*event;		/* being sent; NULL: none */
-	size_t			 sent;		/* of it */
+	size_t			 sent;		/* bytes of event */
 };
 
 /* The state as an event, the same for all; NULL: there is no room for it. */
@@ -152,29 +152,18 @@ give_way(struct stream *s)
 	resume(s);
 }
 
-/* The longest one without the token that may have to give way, or NULL. */
-static struct stream *
-oldest_of(const struct monitor *m, int64_t begun_before)
-{
-	struct stream	*oldest = NULL;
-
-	for (struct stream *s = m->streams; s != NULL; s = s->next)
-		if (!s->has_token && !s->gives_way &&
-		    s->client->since <= begun_before)
-			oldest = s;
-	return oldest;
-}
-
 /*
- * Is there room for one more, or does another one give way?  Those without the
- * token have a share of all, and of it one after the other: who wants to keep
- * others out cannot, and a page comes back.
+ * Is there room for one more stream, or does another one give way?  Clients
+ * without the token share EVENTS_ANYONE streams: when these are in use, the
+ * oldest one makes room for the next client.  So nobody can keep others out, and
+ * the page whose stream has ended connects again.
  */
 static bool
 make_room(struct monitor *m, bool has_token)
 {
+	int64_t		 before = has_token ? m->now : m->now - EVENTS_TURN_MS;
 	size_t		 n = 0, anyone = 0;
-	struct stream	*oldest;
+	struct stream	*oldest = NULL;
 
 	for (const struct stream *s = m->streams; s != NULL; s = s->next) {
 		n += !s->gives_way;
@@ -183,7 +172,9 @@ make_room(struct monitor *m, bool has_token)
 	if (n < EVENTS_MAX && (has_token || m->token == NULL ||
 	    anyone < EVENTS_ANYONE))
 		return true;
-	oldest = oldest_of(m, has_token ? m->now : m->now - EVENTS_TURN_MS);
+	for (struct stream *s = m->streams; s != NULL; s = s->next)
+		if (!s->has_token && !s->gives_way && s->client->since <= before)
+			oldest = s;
 	if (oldest == NULL)
 		return false;
 	give_way(oldest);
@@ -224,24 +215,6 @@ events_begin(struct request *r)
 	answer_queue_response(r, MHD_HTTP_OK, response);
 }
 
-static bool
-is_due(const struct stream *s)
-{
-	return has_news(s, s->monitor->now) ||
-	    s->monitor->now - s->sent_at >= COMMENT_MS;
-}
-
-/* Ask for the next state, and let nobody wait for it. */
-static void
-ask_state(struct monitor *m)
-{
-	struct question	*q = question_ask(&m->questions, QUESTION_STATE,
-			    json_pack("[s]", "status"), m->now);
-
-	if (q != NULL)
-		question_release(q);
-}
-
 int64_t
 events_turn(struct monitor *m)
 {
@@ -250,10 +223,17 @@ events_turn(struct monitor *m)
 	if (m->streams == NULL)
 		return INT64_MAX;
 	if (!snapshot_is_fresh(state, m->now, QUESTION_FRESH_MS) &&
-	    m->now - state->failed_at >= QUESTION_FRESH_MS)
-		ask_state(m);
+	    m->now - state->failed_at >= QUESTION_FRESH_MS) {
+		struct question	*q = question_ask(&m->questions,
+				    QUESTION_STATE, json_pack("[s]", "status"),
+				    m->now);
+
+		/* Nobody waits for it: it will be the snapshot. */
+		if (q != NULL)
+			question_release(q);
+	}
 	for (struct stream *s = m->streams; s != NULL; s = s->next)
-		if (is_due(s))
+		if (has_news(s, m->now) || m->now - s->sent_at >= COMMENT_MS)
 			resume(s);
 	return m->now + QUESTION_FRESH_MS;
 }

@@ -11,26 +11,6 @@ exposition_head(struct buf *b, const char *name, const char *type,
 	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Only these three characters have a meaning in a value. */
-static void
-put_value(struct buf *b, const char *text)
-{
-	for (; *text != '\0'; text++)
-		switch (*text) {
-		case '\\':
-			buf_str(b, "\\\\");
-			break;
-		case '"':
-			buf_str(b, "\\\"");
-			break;
-		case '\n':
-			buf_str(b, "\\n");
-			break;
-		default:
-			buf_add(b, text, 1);
-		}
-}
-
 static void
 put_labels(struct buf *b, const char *const *label)
 {
@@ -38,7 +18,12 @@ put_labels(struct buf *b, const char *const *label)
 
 	for (; label != NULL && *label != NULL; label += 2) {
 		buf_printf(b, "%s%s=\"", before, label[0]);
-		put_value(b, label[1]);
+		/* Only these three characters have a meaning in a value. */
+		for (const char *p = label[1]; *p != '\0'; p++) {
+			if (*p == '\\' || *p == '"' || *p == '\n')
+				buf_str(b, "\\");
+			buf_add(b, *p == '\n' ? "n" : p, 1);
+		}
 		buf_str(b, "\"");
 		before = ",";
 	}

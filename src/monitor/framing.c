@@ -29,16 +29,10 @@ struct framing {
 	struct err	 why;			/* "": all is well */
 };
 
-/* A token of HTTP: no blank before the colon, among others. */
-static bool
-is_name(const char *name, size_t len)
-{
-	static const char	chars[] = "!#$%&'*+-.^_`|~0123456789"
-				    "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	return len > 0 && strspn(name, chars) == len;
-}
+/* Of a token of HTTP: a name has no blank before the colon, among others. */
+static const char name_chars[] = "!#$%&'*+-.^_`|~0123456789"
+    "abcdefghijklmnopqrstuvwxyz"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 static bool
 is_value(const char *value, size_t len)
@@ -75,7 +69,8 @@ take_header(void *arg, enum MHD_ValueKind kind, const char *name,
 	struct framing	*f = arg;
 
 	(void)kind;
-	if (!is_name(name, name_len) || !is_value(value, len))
+	if (name_len == 0 || strspn(name, name_chars) != name_len ||
+	    !is_value(value, len))
 		err_set(&f->why, "a header has a character that is not "
 		    "allowed");
 	else if (f->in_place && !is_in_place(f, name, name_len, value, len))
@@ -91,63 +86,42 @@ take_header(void *arg, enum MHD_ValueKind kind, const char *name,
 	return f->why.text[0] == '\0' ? MHD_YES : MHD_NO;
 }
 
-/* The empty line; the oldest libraries do not know how long the header was. */
-static void
-check_end(struct framing *f, const struct request *r)
-{
-	size_t	len = MHD_get_connection_info(r->connection,
-		    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
-
-	if (f->in_place && len <= SERVER_HEADERS_MAX &&
-	    (uintptr_t)r->method + len != f->end + 4)
-		err_set(&f->why, "the header does not end with an empty line");
-}
-
-/* A proxy may take the blanks before the path for an empty one, or a part. */
-static void
-check_path(struct framing *f, const struct request *r)
-{
-	uintptr_t	at = (uintptr_t)r->method + strlen(r->method) + 1;
-
-	if (f->in_place && (uintptr_t)r->path != at)
-		err_set(&f->why, "there is more than one blank before the "
-		    "path");
-	/* Also http://HOST/PATH: a proxy may look at either host. */
-	else if (*r->path != '/')
-		err_set(&f->why, "what is asked for is no path");
-}
-
-static void
-check_body(struct framing *f, const char *version)
-{
-	const char	*encoding = f->values[ENCODING];
-
-	if (encoding == NULL)
-		return;
-	if (f->values[LENGTH] != NULL)
-		err_set(&f->why, "Transfer-Encoding beside Content-Length");
-	else if (strcasecmp(encoding, "chunked") != 0)
-		err_set(&f->why, "Transfer-Encoding is not chunked");
-	else if (strcmp(version, "HTTP/1.0") == 0)
-		err_set(&f->why, "Transfer-Encoding in HTTP/1.0");
-}
-
 bool
 framing_is_clear(struct request *r, const char *version)
 {
 	struct framing	f = { .end = (uintptr_t)version + strlen(version),
 			    .in_place = *MHD_get_version() == '0' };
+	const char	*encoding;
+	uintptr_t	 method = (uintptr_t)r->method;
+	size_t		 len = MHD_get_connection_info(r->connection,
+			    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->
+			    header_size;
 
 	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND,
 	    take_header, &f);
-	if (f.why.text[0] == '\0')
-		check_end(&f, r);
-	if (f.why.text[0] == '\0')
-		check_body(&f, version);
-	if (f.why.text[0] == '\0')
-		check_path(&f, r);
+	encoding = f.values[ENCODING];
+	if (f.why.text[0] != '\0')
+		;
+	/* The oldest libraries do not know how long the header was. */
+	else if (f.in_place && len <= SERVER_HEADERS_MAX &&
+	    method + len != f.end + 4)
+		err_set(&f.why, "the header does not end with an empty line");
+	else if (encoding != NULL && f.values[LENGTH] != NULL)
+		err_set(&f.why, "Transfer-Encoding beside Content-Length");
+	else if (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
+		err_set(&f.why, "Transfer-Encoding is not chunked");
+	else if (encoding != NULL && strcmp(version, "HTTP/1.0") == 0)
+		err_set(&f.why, "Transfer-Encoding in HTTP/1.0");
+	/* A proxy may take these blanks for an empty path, or a part of it. */
+	else if (f.in_place &&
+	    (uintptr_t)r->path != method + strlen(r->method) + 1)
+		err_set(&f.why, "there is more than one blank before the "
+		    "path");
+	/* Also http://HOST/PATH: a proxy may look at either host. */
+	else if (*r->path != '/')
+		err_set(&f.why, "what is asked for is no path");
 	/* A proxy may see the end of a piece of its body elsewhere. */
-	r->is_last = f.why.text[0] != '\0' || f.values[ENCODING] != NULL;
+	r->is_last = f.why.text[0] != '\0' || encoding != NULL;
 	if (f.why.text[0] != '\0')
 		answer_error(r, MHD_HTTP_BAD_REQUEST, f.why.text, NULL);
 	return f.why.text[0] == '\0';

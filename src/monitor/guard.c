@@ -30,19 +30,6 @@ guard_is_authorized(const struct request *r)
 	return secret_is(sent + sizeof(scheme) - 1, token);
 }
 
-/* The length of the host without its port; 0: it has none. */
-static size_t
-host_length(const char *host)
-{
-	const char	*end = *host == '[' ? strchr(host, ']') : NULL;
-	size_t		 n = end != NULL ? (size_t)(end - host) + 1 :
-			     strcspn(host, ":");
-	const char	*port = host + n;
-
-	return *port == '\0' || (*port == ':' &&
-	    port[1 + strspn(port + 1, "0123456789")] == '\0') ? n : 0;
-}
-
 static bool
 is_address(const char *host, size_t n)
 {
@@ -71,9 +58,16 @@ bool
 guard_takes_host(const char *host, const struct conf_list *hosts,
     const char *own)
 {
-	size_t	n = host == NULL ? 0 : host_length(host);
+	const char	*end, *port;
+	size_t		 n;
 
-	if (n == 0 || (*host == '[' && n < 3))
+	if (host == NULL)
+		return false;
+	end = *host == '[' ? strchr(host, ']') : NULL;
+	n = end != NULL ? (size_t)(end - host) + 1 : strcspn(host, ":");
+	port = host + n;
+	if (n == 0 || (*host == '[' && n < 3) || (*port != '\0' &&
+	    (*port != ':' || port[1 + strspn(port + 1, "0123456789")] != '\0')))
 		return false;
 	if (is_address(host, n) || is_same(host, n, "localhost") ||
 	    is_same(host, n, own))
@@ -92,36 +86,10 @@ is_probe(const struct request *r)
 	    strcmp(r->path, "/readyz") == 0;
 }
 
-/* Other paths are not changed, whatever is sent with the request. */
-static bool
-is_action(const struct request *r)
-{
-	return strncmp(r->path, "/api/actions/", 13) == 0;
-}
-
-/* The page itself, which asks for the token. */
-static bool
-is_page(const struct request *r)
-{
-	return strncmp(r->path, "/api/", 5) != 0 &&
-	    strcmp(r->path, "/metrics") != 0;
-}
-
-static bool
-admits_host(struct request *r)
-{
-	struct monitor	*m = r->monitor;
-
-	if (r->is_local || is_probe(r) || guard_takes_host(r->host,
-	    &m->a->conf->monitor.hosts, m->host))
-		return true;
-	answer_error(r, MHD_HTTP_MISDIRECTED_REQUEST, "the Host header is no "
-	    "name of this monitor", "use its address, or add the name to "
-	    "monitor.hosts");
-	return false;
-}
-
-/* Is "http://HOST" the origin of a page of ours?  No header: no browser. */
+/*
+ * Was it sent by a page that this monitor has served, from http://HOST?  Who
+ * sends no such header is no browser.
+ */
 static bool
 is_own_origin(const struct request *r)
 {
@@ -136,36 +104,21 @@ is_own_origin(const struct request *r)
 }
 
 static bool
-is_json(const struct request *r)
-{
-	static const char	json[] = "application/json";
-	size_t			n = sizeof(json) - 1;
-
-	return r->type != NULL && strncasecmp(r->type, json, n) == 0 &&
-	    (r->type[n] == '\0' || r->type[n] == ';' || r->type[n] == ' ');
-}
-
-/* Who it is: only the descriptor knows, see server_add(). */
-static void
-log_wrong_token(const struct request *r)
+asks_for_token(struct request *r, const char *error)
 {
 	static const char	what[] = "a client sent a wrong token to the "
 				    "monitor";
 	char			who[CLIENT_NAME_SIZE];
 	char			*text;
 
-	client_name(r->client, who);
-	text = xasprintf("%s: %s", what, who);
-	log_throttle_keyed(&r->monitor->wrong_token, what, text,
-	    r->monitor->now);
-	free(text);
-}
-
-static bool
-asks_for_token(struct request *r, const char *error)
-{
-	if (r->token != NULL)
-		log_wrong_token(r);
+	if (r->token != NULL) {
+		/* Who it is: only the descriptor knows, see server_add(). */
+		client_name(r->client, who);
+		text = xasprintf("%s: %s", what, who);
+		log_throttle_keyed(&r->monitor->wrong_token, what, text,
+		    r->monitor->now);
+		free(text);
+	}
 	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send the token "
 	    "of monitor.token_file: Authorization: Bearer TOKEN",
 	    "WWW-Authenticate", "Bearer");
@@ -175,7 +128,9 @@ asks_for_token(struct request *r, const char *error)
 static bool
 admits_change(struct request *r)
 {
-	struct monitor	*m = r->monitor;
+	static const char	 json[] = "application/json";
+	size_t			 n = sizeof(json) - 1;
+	struct monitor		*m = r->monitor;
 
 	if (!is_own_origin(r)) {
 		answer_error(r, MHD_HTTP_FORBIDDEN, "the request comes from a "
@@ -195,7 +150,8 @@ admits_change(struct request *r)
 	}
 	if (!guard_is_authorized(r))
 		return asks_for_token(r, "a change needs the token");
-	if (!is_json(r)) {
+	if (r->type == NULL || strncasecmp(r->type, json, n) != 0 ||
+	    (r->type[n] != '\0' && r->type[n] != ';' && r->type[n] != ' ')) {
 		answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is "
 		    "not application/json", NULL);
 		return false;
@@ -223,7 +179,8 @@ is_method(const struct request *r, const char *method)
 bool
 guard_admits(struct request *r)
 {
-	bool	changes = is_method(r, "POST");
+	struct monitor	*m = r->monitor;
+	bool		 changes = is_method(r, "POST");
 
 	if (!changes && !is_method(r, "GET") && !is_method(r, "HEAD")) {
 		answer_error_header(r, MHD_HTTP_METHOD_NOT_ALLOWED,
@@ -231,13 +188,22 @@ guard_admits(struct request *r)
 		    "GET, HEAD, POST");
 		return false;
 	}
-	if (!admits_host(r))
+	if (!r->is_local && !is_probe(r) && !guard_takes_host(r->host,
+	    &m->a->conf->monitor.hosts, m->host)) {
+		answer_error(r, MHD_HTTP_MISDIRECTED_REQUEST, "the Host header "
+		    "is no name of this monitor", "use its address, or add the "
+		    "name to monitor.hosts");
 		return false;
+	}
+	/* Other paths change nothing, whatever is sent with the request. */
 	if (changes)
-		return !is_action(r) || admits_change(r);
-	if (r->monitor->a->conf->monitor.require_token && !is_probe(r) &&
-	    !is_page(r) && strcmp(r->path, "/api/session") != 0 &&
-	    !guard_is_authorized(r))
+		return strncmp(r->path, "/api/actions/", 13) != 0 ||
+		    admits_change(r);
+	/* The page itself is shown, and asks for the token. */
+	if (m->a->conf->monitor.require_token && !is_probe(r) &&
+	    (strncmp(r->path, "/api/", 5) == 0 ||
+	    strcmp(r->path, "/metrics") == 0) &&
+	    strcmp(r->path, "/api/session") != 0 && !guard_is_authorized(r))
 		return asks_for_token(r, "this monitor shows nothing without "
 		    "its token");
 	return true;

@@ -4,21 +4,19 @@
 
 #include "monitor/exposition.h"
 
-static void
-put_build(struct buf *b)
+void
+metrics_write(struct buf *b, const struct metrics_from *from)
 {
-	static const char	name[] = "outbox_build_info";
-
-	exposition_head(b, name, "gauge", "The version that runs; always 1.");
-	exposition_count(b, name, 1, LABELS("version", PACKAGE_VERSION));
-}
-
-/* The last reload of the configuration. */
-static void
-put_reload(struct buf *b, const struct scoreboard *s)
-{
+	static const char		 build[] = "outbox_build_info";
+	const struct scoreboard		*s = from->scoreboard;
 	const struct scoreboard_reload	*r = &s->reload;
 
+	exposition_head(b, build, "gauge", "The version that runs; always 1.");
+	exposition_count(b, build, 1, LABELS("version", PACKAGE_VERSION));
+	exposition_gauge(b, "outbox_up",
+	    "1 if the processes of this host give signs of life.", from->up);
+	exposition_gauge(b, "outbox_ready",
+	    "1 if outboxctl status finds no problem.", from->ready);
 	exposition_gauge(b, "outbox_start_time_seconds",
 	    "When the master began, in seconds since 1970.",
 	    (double)s->started_at);
@@ -31,27 +29,14 @@ put_reload(struct buf *b, const struct scoreboard *s)
 	    "1 unless the last reload was refused.",
 	    r->result != SCOREBOARD_RELOAD_REFUSED &&
 	    r->result != SCOREBOARD_RELOAD_WRONG);
-}
-
-void
-metrics_write(struct buf *b, const struct metrics_from *from)
-{
-	bool	fresh = from->state != NULL &&
-		    from->state_age_ms < METRICS_STATE_MS;
-
-	put_build(b);
-	exposition_gauge(b, "outbox_up",
-	    "1 if the processes of this host give signs of life.", from->up);
-	exposition_gauge(b, "outbox_ready",
-	    "1 if outboxctl status finds no problem.", from->ready);
-	put_reload(b, from->scoreboard);
-	metrics_totals(b, from->scoreboard);
-	metrics_processes(b, from->scoreboard);
-	if (from->state != NULL)
-		exposition_gauge(b, "outbox_state_age_seconds",
-		    "How old the state of database and broker is.",
-		    (double)from->state_age_ms / 1000);
-	if (!fresh)
+	metrics_totals(b, s);
+	metrics_processes(b, s);
+	if (from->state == NULL)
+		return;
+	exposition_gauge(b, "outbox_state_age_seconds",
+	    "How old the state of database and broker is.",
+	    (double)from->state_age_ms / 1000);
+	if (from->state_age_ms >= METRICS_STATE_MS)
 		return;
 	metrics_state(b, from->state);
 	if (from->partitions != NULL)

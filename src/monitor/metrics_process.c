@@ -11,15 +11,6 @@
 #include "monitor/exposition.h"
 #include "util/clock.h"
 
-static const char *
-role_of(unsigned line)
-{
-	return line < CONF_MAX_WORKERS ? "worker" :
-	    line == SCOREBOARD_LISTENER ? "listener" :
-	    line == SCOREBOARD_JANITOR ? "janitor" :
-	    line == SCOREBOARD_MASTER ? "master" : "monitor";
-}
-
 static pid_t
 pid_of(const struct scoreboard *s, unsigned line)
 {
@@ -86,11 +77,14 @@ read_memory(pid_t pid, double *bytes)
 static void
 put_process(struct buf *b, const char *name, unsigned line, double value)
 {
-	char	slot[12];
+	const char	*role = line < CONF_MAX_WORKERS ? "worker" :
+			    line == SCOREBOARD_LISTENER ? "listener" :
+			    line == SCOREBOARD_JANITOR ? "janitor" :
+			    line == SCOREBOARD_MASTER ? "master" : "monitor";
+	char		 slot[12];
 
 	snprintf(slot, sizeof(slot), "%u", line < CONF_MAX_WORKERS ? line : 0);
-	exposition_real(b, name, value, LABELS("role", role_of(line), "slot",
-	    slot));
+	exposition_real(b, name, value, LABELS("role", role, "slot", slot));
 }
 
 /* One metric of all processes. */
@@ -103,37 +97,6 @@ put_proc(struct buf *b, const struct scoreboard *s, const char *name,
 	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
 		if (pid_of(s, i) > 0 && read(pid_of(s, i), &value))
 			put_process(b, name, i, value);
-}
-
-static void
-put_silence(struct buf *b, const struct scoreboard *s)
-{
-	static const char	name[] = "outbox_process_silent_seconds";
-	int64_t			now = clock_ms();
-
-	exposition_head(b, name, "gauge",
-	    "Time since the last sign of life of a process.");
-	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
-		if (i != SCOREBOARD_MASTER && pid_of(s, i) > 0)
-			put_process(b, name, i, (double)later(0, now -
-			    s->lines[i].alive_at) / 1000);
-}
-
-/* Worker processes of this host by what they are doing. */
-static void
-put_states(struct buf *b, const struct scoreboard *s)
-{
-	static const char	name[] = "outbox_worker_processes";
-	uint64_t		n[SCOREBOARD_REFUSED + 1] = { 0 };
-
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		if (s->lines[i].state <= SCOREBOARD_REFUSED)
-			n[s->lines[i].state]++;
-	exposition_head(b, name, "gauge",
-	    "Worker processes of this host, by state.");
-	for (uint32_t i = SCOREBOARD_STARTING; i < SCOREBOARD_REFUSED; i++)
-		exposition_count(b, name, n[i], LABELS("state",
-		    scoreboard_state_word(i)));
 }
 
 static bool
@@ -196,14 +159,31 @@ put_sums(struct buf *b, const struct scoreboard *s)
 void
 metrics_processes(struct buf *b, const struct scoreboard *s)
 {
+	static const char	workers[] = "outbox_worker_processes";
+	static const char	silent[] = "outbox_process_silent_seconds";
 	static const char	cpu[] = "outbox_process_cpu_seconds_total";
 	static const char	memory[] =
 				    "outbox_process_resident_memory_bytes";
+	uint64_t		n[SCOREBOARD_REFUSED + 1] = { 0 };
+	int64_t			now;
 
-	put_states(b, s);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (s->lines[i].state <= SCOREBOARD_REFUSED)
+			n[s->lines[i].state]++;
+	exposition_head(b, workers, "gauge",
+	    "Worker processes of this host, by state.");
+	for (uint32_t i = SCOREBOARD_STARTING; i < SCOREBOARD_REFUSED; i++)
+		exposition_count(b, workers, n[i], LABELS("state",
+		    scoreboard_state_word(i)));
 	put_paused(b, s);
 	put_sums(b, s);
-	put_silence(b, s);
+	now = clock_ms();
+	exposition_head(b, silent, "gauge",
+	    "Time since the last sign of life of a process.");
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		if (i != SCOREBOARD_MASTER && pid_of(s, i) > 0)
+			put_process(b, silent, i, (double)later(0, now -
+			    s->lines[i].alive_at) / 1000);
 	exposition_head(b, cpu, "counter", "Time on a processor.");
 	put_proc(b, s, cpu, read_cpu);
 	exposition_head(b, memory, "gauge", "Memory in use.");

@@ -37,20 +37,6 @@ has_error(const json_t *o)
 }
 
 static void
-put_peers(struct buf *b, const json_t *state)
-{
-	const json_t	*broker = json_object_get(state, "broker");
-
-	if (json_object_get(state, "database") != NULL)
-		exposition_gauge(b, "outbox_database_reachable",
-		    "1 if the tables could be read.",
-		    !has_error(json_object_get(state, "database")));
-	if (json_is_object(broker))
-		exposition_gauge(b, "outbox_broker_reachable",
-		    "1 if the destination answered.", !has_error(broker));
-}
-
-static void
 put_members(struct buf *b, const char *name, const char *help,
     const char *label, const json_t *o, const char *const *members)
 {
@@ -61,42 +47,6 @@ put_members(struct buf *b, const char *name, const char *help,
 		if (json_is_number(json_object_get(o, *members)))
 			exposition_real(b, name, number(o, *members),
 			    LABELS(label, *members));
-}
-
-static void
-put_backlog(struct buf *b, const json_t *state)
-{
-	static const char *const	 states[] = { "waiting", "parked",
-					    NULL };
-	const json_t			*backlog = json_object_get(state,
-					    "backlog");
-	const json_t			*oldest = json_object_get(state,
-					    "oldest");
-
-	put_members(b, "outbox_backlog_messages",
-	    "Rows that wait, and those of them that are parked.", "state",
-	    backlog, states);
-	if (json_is_object(backlog))
-		exposition_gauge(b, "outbox_backlog_exact",
-		    "1 if the backlog was counted, 0 if it is an estimate.",
-		    json_is_true(json_object_get(backlog, "exact")));
-	if (oldest != NULL)
-		exposition_gauge(b, "outbox_oldest_message_age_seconds",
-		    "Age of the oldest row that waits; 0 if none does.",
-		    number(oldest, "age_ms") / 1000);
-}
-
-static void
-put_dead(struct buf *b, const json_t *state)
-{
-	const json_t	*dead = json_object_get(state, "dead");
-
-	if (!json_is_object(dead))
-		return;
-	exposition_gauge(b, "outbox_dead_letters", "Dead letters.",
-	    number(dead, "count"));
-	exposition_gauge(b, "outbox_new_dead_letters",
-	    "Dead letters of the last day.", number(dead, "new"));
 }
 
 static void
@@ -154,98 +104,99 @@ is_found(const json_t *problems, const char *id)
 	return false;
 }
 
+/* A series for each kind of problem, or of advice: is it in the list? */
 static void
-put_problems(struct buf *b, const json_t *state)
+put_kinds(struct buf *b, const char *name, const char *help,
+    const json_t *list, bool advice)
 {
-	static const char		 name[] = "outbox_problem";
-	const json_t			*problems = json_object_get(state,
-					    "problems");
 	size_t				 n;
 	const struct health_kind	*kinds = health_kinds(&n);
 
-	exposition_head(b, name, "gauge",
-	    "1 for each kind of problem that outboxctl status lists.");
-	for (size_t i = 0; i < n; i++)
-		if (kinds[i].severity != HEALTH_ADVICE)
-			exposition_count(b, name, is_found(problems,
-			    kinds[i].id), LABELS("id", kinds[i].id, "severity",
-			    health_severity_word(kinds[i].severity)));
-}
+	exposition_head(b, name, "gauge", help);
+	for (size_t i = 0; i < n; i++) {
+		const struct health_kind	*k = &kinds[i];
 
-/* Apart from the problems, so that no alert on these is about it. */
-static void
-put_advice(struct buf *b, const json_t *state)
-{
-	static const char		 name[] = "outbox_advice";
-	size_t				 n;
-	const struct health_kind	*kinds = health_kinds(&n);
-
-	exposition_head(b, name, "gauge",
-	    "1 for each kind of advice that outboxctl status lists.");
-	for (size_t i = 0; i < n; i++)
-		if (kinds[i].severity == HEALTH_ADVICE)
-			exposition_count(b, name, is_found(json_object_get(
-			    state, "advice"), kinds[i].id),
-			    LABELS("id", kinds[i].id));
+		if ((k->severity == HEALTH_ADVICE) != advice)
+			continue;
+		exposition_count(b, name, is_found(list, k->id), advice ?
+		    LABELS("id", k->id) : LABELS("id", k->id, "severity",
+		    health_severity_word(k->severity)));
+	}
 }
 
 void
 metrics_state(struct buf *b, const json_t *state)
 {
+	static const char *const	rows[] = { "waiting", "parked", NULL };
 	static const char *const	fleet[] = { "live", "stale", NULL };
 	static const char *const	leases[] = { "owned", "free",
 					    "expired", "paused", "missing",
 					    "obsolete", "idle", NULL };
+	const json_t	*broker = json_object_get(state, "broker");
+	const json_t	*backlog = json_object_get(state, "backlog");
+	const json_t	*oldest = json_object_get(state, "oldest");
+	const json_t	*dead = json_object_get(state, "dead");
 
-	put_peers(b, state);
+	if (json_object_get(state, "database") != NULL)
+		exposition_gauge(b, "outbox_database_reachable",
+		    "1 if the tables could be read.",
+		    !has_error(json_object_get(state, "database")));
+	if (json_is_object(broker))
+		exposition_gauge(b, "outbox_broker_reachable",
+		    "1 if the destination answered.", !has_error(broker));
 	put_members(b, "outbox_fleet_workers",
 	    "Workers of all hosts, by whether their heartbeat is over.",
 	    "state", json_object_get(state, "workers"), fleet);
 	put_members(b, "outbox_partitions",
 	    "Partitions by state; a paused one may be idle, too.", "state",
 	    json_object_get(state, "partitions"), leases);
-	put_backlog(b, state);
-	put_dead(b, state);
+	put_members(b, "outbox_backlog_messages",
+	    "Rows that wait, and those of them that are parked.", "state",
+	    backlog, rows);
+	if (json_is_object(backlog))
+		exposition_gauge(b, "outbox_backlog_exact",
+		    "1 if the backlog was counted, 0 if it is an estimate.",
+		    json_is_true(json_object_get(backlog, "exact")));
+	if (oldest != NULL)
+		exposition_gauge(b, "outbox_oldest_message_age_seconds",
+		    "Age of the oldest row that waits; 0 if none does.",
+		    number(oldest, "age_ms") / 1000);
+	if (json_is_object(dead)) {
+		exposition_gauge(b, "outbox_dead_letters", "Dead letters.",
+		    number(dead, "count"));
+		exposition_gauge(b, "outbox_new_dead_letters",
+		    "Dead letters of the last day.", number(dead, "new"));
+	}
 	put_blocked(b, state);
 	put_streams(b, state);
-	put_problems(b, state);
-	put_advice(b, state);
-}
-
-static void
-put_ages(struct buf *b, const char *name, const json_t *list)
-{
-	const json_t	*p;
-	size_t		 i;
-
-	exposition_head(b, name, "gauge", "Age of the oldest row that waits; "
-	    "only while there are few partitions.");
-	json_array_foreach(list, i, p)
-		exposition_real(b, name, number(p, "oldest_ms") / 1000,
-		    LABELS("partition", text(p, "partition")));
-}
-
-static void
-put_waiting(struct buf *b, const char *name, const json_t *list)
-{
-	const json_t	*p, *waiting;
-	size_t		 i;
-
-	exposition_head(b, name, "gauge", "Rows that wait; only while there "
-	    "are few partitions.");
-	json_array_foreach(list, i, p) {
-		waiting = json_object_get(p, "waiting");
-		if (json_is_number(waiting))
-			exposition_real(b, name, number(p, "waiting"),
-			    LABELS("partition", text(p, "partition")));
-	}
+	put_kinds(b, "outbox_problem", "1 for each kind of problem that "
+	    "outboxctl status lists.", json_object_get(state, "problems"),
+	    false);
+	/* Apart from the problems, so that no alert on these is about it. */
+	put_kinds(b, "outbox_advice", "1 for each kind of advice that "
+	    "outboxctl status lists.", json_object_get(state, "advice"), true);
 }
 
 void
 metrics_partitions(struct buf *b, const json_t *list)
 {
+	static const char	 oldest[] =
+				    "outbox_partition_oldest_message_age_seconds";
+	static const char	 backlog[] = "outbox_partition_backlog_messages";
+	const json_t		*p;
+	size_t			 i;
+
 	if (!json_is_array(list) || json_array_size(list) > METRICS_PARTITIONS)
 		return;
-	put_ages(b, "outbox_partition_oldest_message_age_seconds", list);
-	put_waiting(b, "outbox_partition_backlog_messages", list);
+	exposition_head(b, oldest, "gauge", "Age of the oldest row that waits; "
+	    "only while there are few partitions.");
+	json_array_foreach(list, i, p)
+		exposition_real(b, oldest, number(p, "oldest_ms") / 1000,
+		    LABELS("partition", text(p, "partition")));
+	exposition_head(b, backlog, "gauge", "Rows that wait; only while there "
+	    "are few partitions.");
+	json_array_foreach(list, i, p)
+		if (json_is_number(json_object_get(p, "waiting")))
+			exposition_real(b, backlog, number(p, "waiting"),
+			    LABELS("partition", text(p, "partition")));
 }

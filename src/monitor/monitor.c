@@ -51,34 +51,6 @@ show_trouble(struct monitor *m)
 	scoreboard_state(m->a->line, SCOREBOARD_RUNNING, m->now);
 }
 
-static int64_t
-open_doors(struct monitor *m)
-{
-	bool	changed = false;
-	int64_t	next = INT64_MAX;
-
-	for (int i = 0; i < NDOORS; i++) {
-		struct door	*d = &m->doors[i];
-
-		changed = door_open(d, m->now) || changed;
-		if (d->fd < 0 && d->why.text[0] != '\0' && d->try_at < next)
-			next = d->try_at;
-	}
-	if (changed)
-		show_trouble(m);
-	return next;
-}
-
-static int64_t
-library_deadline(struct monitor *m)
-{
-	MHD_UNSIGNED_LONG_LONG	ms;
-
-	if (MHD_get_timeout(m->http, &ms) != MHD_YES || ms > TURN_MS)
-		return INT64_MAX;
-	return m->now + (int64_t)ms;
-}
-
 static struct pollfd
 input(int fd)
 {
@@ -111,7 +83,9 @@ wait_until(struct monitor *m, int64_t at)
 static int64_t
 turn(struct monitor *m)
 {
-	int64_t	next = m->now + TURN_MS;
+	int64_t			next = m->now + TURN_MS;
+	bool			changed = false;
+	MHD_UNSIGNED_LONG_LONG	ms;
 
 	scoreboard_alive(m->a->line, m->now);
 	if (m->now - m->sampled_at >= SAMPLE_MS) {
@@ -120,7 +94,15 @@ turn(struct monitor *m)
 			show_trouble(m);
 		m->sampled_at = m->now;
 	}
-	next = sooner(next, open_doors(m));
+	for (int i = 0; i < NDOORS; i++) {
+		struct door	*d = &m->doors[i];
+
+		changed = door_open(d, m->now) || changed;
+		if (d->fd < 0 && d->why.text[0] != '\0')
+			next = sooner(next, d->try_at);
+	}
+	if (changed)
+		show_trouble(m);
 	next = sooner(next, server_accept(m));
 	MHD_run(m->http);
 	next = sooner(next, events_turn(m));
@@ -130,43 +112,25 @@ turn(struct monitor *m)
 	next = sooner(next, wait_turn(m));
 	next = sooner(next, clients_check(&m->clients, m->now));
 	/* What was resumed, is to be run. */
-	return sooner(next, library_deadline(m));
-}
-
-static void
-take_signals(void)
-{
-	struct err	e;
-
-	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-		log_error("cannot reopen the log: %s; still writing to the old "
-		    "file", e.text);
-	log_retry();
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
-}
-
-static void
-monitor_init(struct monitor *m, const struct monitor_args *a,
-    const char *program, const char *socket)
-{
-	*m = (struct monitor){ .a = a, .now = clock_ms() };
-	m->doors[DOOR_UNIX] = (struct door){ .path = socket, .fd = -1 };
-	m->doors[DOOR_TCP] = (struct door){ .address =
-	    a->conf->monitor.listen, .fd = -1 };
-	gethostname(m->host, sizeof(m->host) - 1);
-	questions_init(&m->questions, program, a->conf_path,
-	    a->conf->master.pidfile);
-	(void)token_read(m);
+	if (MHD_get_timeout(m->http, &ms) == MHD_YES && ms <= TURN_MS)
+		next = sooner(next, m->now + (int64_t)ms);
+	return next;
 }
 
 static void
 run(struct monitor *m)
 {
+	struct err	e;
+
 	while (!got_term && !got_handover && !got_orphaned) {
 		wait_until(m, turn(m));
 		m->now = clock_ms();
-		take_signals();
+		if (sig_took(&got_usr1) && log_reopen(&e) < 0)
+			log_error("cannot reopen the log: %s; still writing to "
+			    "the old file", e.text);
+		log_retry();
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
 	}
 	for (int i = 0; i < NDOORS; i++)
 		door_close(&m->doors[i]);
@@ -186,7 +150,14 @@ monitor_main(const struct monitor_args *a)
 	int		 status = 0;
 
 	setproctitle("-outbox-master: monitor");
-	monitor_init(&m, a, program, socket);
+	m = (struct monitor){ .a = a, .now = clock_ms() };
+	m.doors[DOOR_UNIX] = (struct door){ .path = socket, .fd = -1 };
+	m.doors[DOOR_TCP] = (struct door){ .address = a->conf->monitor.listen,
+	    .fd = -1 };
+	gethostname(m.host, sizeof(m.host) - 1);
+	questions_init(&m.questions, program, a->conf_path,
+	    a->conf->master.pidfile);
+	(void)token_read(&m);
 	if (server_start(&m, &e) == 0)
 		run(&m);
 	else {

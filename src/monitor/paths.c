@@ -168,23 +168,18 @@ answer_metrics(struct request *r)
 
 /* --- the query -------------------------------------------------------------- */
 
-static bool
-is_known(const struct path *p, const char *name)
-{
-	for (const char *const *q = p->query; *q != NULL; q++)
-		if (strcmp(*q, name) == 0)
-			return true;
-	return false;
-}
-
 /* Only parameters of the table, each once, and no value too long. */
 static bool
 is_query_fine(struct request *r, const struct path *p)
 {
 	for (size_t i = 0; i < r->nquery; i++) {
-		const char	*name = r->names[i], *value = r->values[i];
+		const char		*name = r->names[i];
+		const char		*value = r->values[i];
+		const char *const	*known = p->query;
 
-		if (!is_known(p, name))
+		while (*known != NULL && strcmp(*known, name) != 0)
+			known++;
+		if (*known == NULL)
 			return answer_misuse(r, "unknown", name,
 			    "unknown parameter");
 		if (!utf8_is_valid(value, strlen(value)))
@@ -205,24 +200,16 @@ is_query_fine(struct request *r, const struct path *p)
 	return true;
 }
 
-static const char *
-value_of(const struct request *r, const char *name)
-{
-	for (size_t i = 0; i < r->nquery; i++)
-		if (strcmp(r->names[i], name) == 0)
-			return r->values[i];
-	return "";
-}
-
 /* --key=VALUE for each parameter; an empty one is none. */
 static json_t *
 words_of(const struct request *r, const struct path *p)
 {
-	const char	*state = value_of(r, "state");
-	bool		 other = p->other != NULL &&
-			    strcmp(state, p->other) == 0;
-	json_t		*words = json_array();
+	bool	 other = false;
+	json_t	*words = json_array();
 
+	for (size_t i = 0; i < r->nquery && p->other != NULL; i++)
+		other = other || (strcmp(r->names[i], "state") == 0 &&
+		    strcmp(r->values[i], p->other) == 0);
 	for (const char *const *w = p->words; *w != NULL; w++)
 		json_array_append_new(words, json_string(other &&
 		    w == p->words ? p->other : *w));
@@ -296,19 +283,6 @@ show_message(struct request *r, const char *sequence)
 
 /* --- all of them ------------------------------------------------------------ */
 
-static void
-route_path(struct request *r, const struct path *p)
-{
-	if (!is_query_fine(r, p))
-		return;
-	if (p->has_state)
-		wait_for_state(r, p->answer);
-	else if (p->answer != NULL)
-		p->answer(r);
-	else
-		ask_outboxctl(r, QUESTION_QUERY, words_of(r, p), ask_answer);
-}
-
 /* The rest of the path behind a start; NULL: it has another one. */
 static const char *
 after(const char *path, const char *start)
@@ -318,24 +292,12 @@ after(const char *path, const char *start)
 	return strncmp(path, start, n) == 0 ? path + n : NULL;
 }
 
-static bool
-route_page(struct request *r)
-{
-	const char	*path = strcmp(r->path, "/") == 0 ? "/index.html" :
-			    r->path;
-
-	for (const struct page_file *f = page_files; f->path != NULL; f++)
-		if (strcmp(f->path, path) == 0) {
-			answer_static(r, f->type, f->data, f->len);
-			return true;
-		}
-	return false;
-}
-
 void
 paths_route(struct request *r)
 {
-	const char	*rest;
+	const struct path	*p = paths;
+	const struct path	*end = p + sizeof(paths) / sizeof(*p);
+	const char		*rest, *page;
 
 	if (strcmp(r->method, "POST") == 0) {
 		if ((rest = after(r->path, "/api/actions/")) != NULL)
@@ -346,17 +308,35 @@ paths_route(struct request *r)
 			    "GET, HEAD");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (strcmp(r->path, paths[i].path) == 0) {
-			route_path(r, &paths[i]);
+	while (p < end && strcmp(r->path, p->path) != 0)
+		p++;
+	if (p < end) {
+		if (!is_query_fine(r, p))
 			return;
-		}
-	if ((rest = after(r->path, "/api/messages/")) != NULL)
+		if (p->has_state)
+			wait_for_state(r, p->answer);
+		else if (p->answer != NULL)
+			p->answer(r);
+		else
+			ask_outboxctl(r, QUESTION_QUERY, words_of(r, p),
+			    ask_answer);
+		return;
+	}
+	if ((rest = after(r->path, "/api/messages/")) != NULL) {
 		show_message(r, rest);
-	else if (after(r->path, "/api/actions/") != NULL)
+		return;
+	}
+	if (after(r->path, "/api/actions/") != NULL) {
 		answer_error_header(r, MHD_HTTP_METHOD_NOT_ALLOWED,
 		    "an action is posted", NULL, "Allow", "POST");
-	else if (!route_page(r))
-		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such path",
-		    "see /openapi.json");
+		return;
+	}
+	page = strcmp(r->path, "/") == 0 ? "/index.html" : r->path;
+	for (const struct page_file *f = page_files; f->path != NULL; f++)
+		if (strcmp(f->path, page) == 0) {
+			answer_static(r, f->type, f->data, f->len);
+			return;
+		}
+	answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such path",
+	    "see /openapi.json");
 }

@@ -16,14 +16,6 @@
 
 #define SILENT_MS	15000	/* if master.hang_timeout is 0 or longer */
 
-static int64_t
-patience(const struct conf *conf)
-{
-	int64_t	hang = conf->master.hang_timeout;
-
-	return hang > 0 && hang < SILENT_MS ? hang : SILENT_MS;
-}
-
 /* Append why this process is no sign of life; true if it is one. */
 static bool
 is_alive(const struct scoreboard_line *l, const char *role, unsigned index,
@@ -44,11 +36,13 @@ bool
 probe_is_alive(const struct monitor *m, struct buf *why)
 {
 	const struct scoreboard	*s = m->a->scoreboard;
-	int64_t			 longest = patience(m->a->conf);
+	int64_t			 longest = m->a->conf->master.hang_timeout;
 	unsigned		 n = (unsigned)m->a->conf->master.workers;
 	struct buf		 b = { 0 };
 	bool			 alive;
 
+	if (longest <= 0 || longest > SILENT_MS)
+		longest = SILENT_MS;
 	alive = is_alive(&s->lines[SCOREBOARD_MASTER], "master", 0, longest,
 	    m->now, &b);
 	for (unsigned i = 0; i < n; i++)
@@ -82,24 +76,6 @@ probe_health(struct request *r)
 	buf_free(&b);
 }
 
-/*
- * "critical: broker: the broker cannot be used: ..."; without the text, which
- * may have a key or an address in it, for who may not read.
- */
-static void
-say_problems(struct buf *b, const json_t *problems, bool whole)
-{
-	json_t	*p;
-	size_t	 i;
-
-	json_array_foreach(problems, i, p)
-		buf_printf(b, "%s: %s%s%s\n",
-		    json_string_value(json_object_get(p, "severity")),
-		    json_string_value(json_object_get(p, "id")),
-		    whole ? ": " : "", whole ?
-		    json_string_value(json_object_get(p, "text")) : "");
-}
-
 /* Is one of them critical? */
 static bool
 are_critical(const json_t *problems)
@@ -114,34 +90,38 @@ are_critical(const json_t *problems)
 	return false;
 }
 
-/* With severity=critical others do not count. */
-static bool
-is_ready_for(const struct request *r)
-{
-	const struct snapshot	*s = &r->monitor->questions.state;
-
-	if (r->nquery == 0)
-		return probe_is_ready(r->monitor);
-	return snapshot_is_fresh(s, r->monitor->now, SNAPSHOT_OLD_MS) &&
-	    !are_critical(json_object_get(s->document, "problems"));
-}
-
+/*
+ * "critical: broker: the broker cannot be used: ..."; without the text, which
+ * may have a key or an address in it, for who may not read.
+ */
 static void
 answer_ready(struct request *r)
 {
 	const struct snapshot	*s = &r->monitor->questions.state;
-	bool			 ready = is_ready_for(r);
+	const json_t		*problems = json_object_get(s->document,
+				    "problems"), *p;
+	bool			 fresh = snapshot_is_fresh(s, r->monitor->now,
+				    SNAPSHOT_OLD_MS);
+	bool			 may_read = guard_may_read(r);
+	/* With severity=critical others do not count. */
+	bool			 ready = r->nquery == 0 ?
+				    probe_is_ready(r->monitor) :
+				    fresh && !are_critical(problems);
 	struct buf		 b = { 0 };
+	size_t			 i;
 
 	if (ready)
 		buf_str(&b, "ready\n");
-	if (snapshot_is_fresh(s, r->monitor->now, SNAPSHOT_OLD_MS))
-		say_problems(&b, json_object_get(s->document, "problems"),
-		    guard_may_read(r));
-	else
+	if (!fresh)
 		buf_printf(&b, "cannot tell: %s\n", s->why.text[0] == '\0' ||
-		    !guard_may_read(r) ? "outboxctl gives no answer" :
-		    s->why.text);
+		    !may_read ? "outboxctl gives no answer" : s->why.text);
+	else
+		json_array_foreach(problems, i, p)
+			buf_printf(&b, "%s: %s%s%s\n",
+			    json_string_value(json_object_get(p, "severity")),
+			    json_string_value(json_object_get(p, "id")),
+			    may_read ? ": " : "", may_read ?
+			    json_string_value(json_object_get(p, "text")) : "");
 	answer_text(r, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
 	    "text/plain; charset=utf-8", b.data, b.len);
 	buf_free(&b);

@@ -36,29 +36,21 @@ is_shared(const struct question *q, int64_t now)
 	    (!q->done || now - q->at < QUESTION_FRESH_MS);
 }
 
-static struct question *
-find(struct questions *t, enum question_kind kind, const char *words,
-    size_t *n, int64_t now)
-{
-	*n = 0;
-	for (struct question *q = t->list; q != NULL; q = q->next) {
-		*n += q->kind == kind && !q->done;
-		if (q->kind == kind && is_shared(q, now) &&
-		    strcmp(q->words, words) == 0)
-			return q;
-	}
-	return NULL;
-}
-
 struct question *
 question_ask(struct questions *t, enum question_kind kind, json_t *words,
     int64_t now)
 {
 	char		 *text = json_dumps(words, JSON_COMPACT);
-	size_t		  n;
-	struct question	 *q = find(t, kind, text, &n, now), **last = &t->list;
+	struct question	**at = &t->list, *q;
+	size_t		  n = 0;
 
 	json_decref(words);
+	for (; (q = *at) != NULL; at = &q->next) {
+		n += q->kind == kind && !q->done;
+		if (q->kind == kind && is_shared(q, now) &&
+		    strcmp(q->words, text) == 0)
+			break;
+	}
 	if (q != NULL || n >= QUESTIONS_MAX) {
 		free(text);
 		if (q != NULL)
@@ -68,9 +60,7 @@ question_ask(struct questions *t, enum question_kind kind, json_t *words,
 	q = xcalloc(1, sizeof(*q));
 	*q = (struct question){ .kind = kind, .words = text, .exit = -1,
 	    .waiting = 1 };
-	while (*last != NULL)
-		last = &(*last)->next;
-	*last = q;
+	*at = q;
 	return q;
 }
 
@@ -78,15 +68,6 @@ void
 question_release(struct question *q)
 {
 	q->waiting--;
-}
-
-static void
-free_question(struct question *q)
-{
-	free(q->words);
-	json_decref(q->result);
-	shared_text_release(q->text);
-	free(q);
 }
 
 /* Is it done, and kept only for those who may ask the same? */
@@ -118,7 +99,10 @@ drop_old(struct questions *t, int64_t now)
 		}
 		kept -= is_kept(q, now) ? q->size : 0;
 		*at = q->next;
-		free_question(q);
+		free(q->words);
+		json_decref(q->result);
+		shared_text_release(q->text);
+		free(q);
 	}
 }
 
@@ -154,41 +138,36 @@ is_done(struct questions *t, enum question_kind kind, int64_t now)
 		take_snapshot(&t->state, q, now);
 }
 
-/* {"exit": 0, "result": ...} */
-static void
-read_answer(struct question *q, const struct buf *line)
-{
-	json_error_t	 error;
-	json_t		*v = json_loadb(line->data, line->len,
-			    JSON_ALLOW_NUL, &error);
-
-	if (!json_is_integer(json_object_get(v, "exit"))) {
-		err_set(&q->why, "outboxctl gave an answer that cannot be "
-		    "read: %s", error.text);
-		json_decref(v);
-		return;
-	}
-	q->size = line->len;
-	q->exit = (int)json_integer_value(json_object_get(v, "exit"));
-	q->result = json_incref(json_object_get(v, "result"));
-	json_decref(v);
-}
-
 /* Is the answer there?  If it failed, that is one, too. */
 static bool
 hear(struct questions *t, enum question_kind kind, int64_t now)
 {
 	struct agent	*a = &t->agents[kind];
+	struct question	*q = t->current[kind];
 	struct err	 e;
+	json_error_t	 error;
+	json_t		*v;
 	int		 rc = agent_turn(a, now, &e);
 
-	if (rc == 0 || t->current[kind] == NULL)
+	if (rc == 0 || q == NULL)
 		return false;
-	if (rc > 0) {
-		read_answer(t->current[kind], &a->answer);
+	if (rc < 0)
+		q->why = e;
+	else {
+		/* {"exit": 0, "result": ...} */
+		v = json_loadb(a->answer.data, a->answer.len, JSON_ALLOW_NUL,
+		    &error);
+		if (json_is_integer(json_object_get(v, "exit"))) {
+			q->size = a->answer.len;
+			q->exit = (int)json_integer_value(
+			    json_object_get(v, "exit"));
+			q->result = json_incref(json_object_get(v, "result"));
+		} else
+			err_set(&q->why, "outboxctl gave an answer that cannot "
+			    "be read: %s", error.text);
+		json_decref(v);
 		buf_free(&a->answer);
-	} else
-		t->current[kind]->why = e;
+	}
 	is_done(t, kind, now);
 	return true;
 }

@@ -52,44 +52,46 @@ header(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-static struct client *
-client_of(struct MHD_Connection *c)
+/* Called with the headers, then with each piece of the body, then at its end,
+   and once more after a request has waited. */
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *c, const char *url,
+    const char *method, const char *version, const char *data, size_t *len,
+    void **context)
 {
-	return MHD_get_connection_info(c,
-	    MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
+	struct request	*r = *context;
+	struct client	*client;
 
-static struct request *
-new_request(struct monitor *m, struct MHD_Connection *c, const char *path,
-    const char *method)
-{
-	struct request	*r = xcalloc(1, sizeof(*r));
-
-	*r = (struct request){ .monitor = m, .connection = c,
-	    .client = client_of(c), .method = method, .path = path,
-	    .host = header(c, "Host"), .origin = header(c, "Origin"),
-	    .site = header(c, "Sec-Fetch-Site"),
-	    .type = header(c, "Content-Type"),
-	    .token = header(c, "Authorization") };
-	r->is_local = r->client->is_local;
-	MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND, take_parameter,
-	    r);
-	return r;
-}
-
-static void
-take_body(struct request *r, const char *data, size_t len)
-{
-	if (r->body.len + len > REQUEST_BODY_MAX)
-		r->too_long = true;
-	else
-		buf_add(&r->body, data, len);
-}
-
-/* All of it is here. */
-static void
-handle(struct request *r)
-{
+	if (r == NULL) {
+		client = MHD_get_connection_info(c,
+		    MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+		*context = r = xcalloc(1, sizeof(*r));
+		*r = (struct request){ .monitor = arg, .connection = c,
+		    .client = client, .is_local = client->is_local,
+		    .method = method, .path = url, .host = header(c, "Host"),
+		    .origin = header(c, "Origin"),
+		    .site = header(c, "Sec-Fetch-Site"),
+		    .type = header(c, "Content-Type"),
+		    .token = header(c, "Authorization") };
+		MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND,
+		    take_parameter, r);
+		(void)framing_is_clear(r, version);
+		return MHD_YES;
+	}
+	if (*len > 0) {
+		if (r->body.len + *len > REQUEST_BODY_MAX)
+			r->too_long = true;
+		else
+			buf_add(&r->body, data, *len);
+		*len = 0;
+		return MHD_YES;
+	}
+	if (r->again) {
+		r->again = false;
+		r->answer(r);
+		return MHD_YES;
+	}
+	/* All of it is here. */
 	clients_phase(r->client, CLIENT_WAITS, r->monitor->now);
 	if (r->too_long)
 		answer_error(r, MHD_HTTP_CONTENT_TOO_LARGE, "the body is "
@@ -99,33 +101,6 @@ handle(struct request *r)
 		    "a NUL in one", NULL);
 	else if (guard_admits(r))
 		paths_route(r);
-}
-
-/* Called with the headers, then with each piece of the body, then at its end,
-   and once more after a request has waited. */
-static enum MHD_Result
-on_request(void *arg, struct MHD_Connection *c, const char *url,
-    const char *method, const char *version, const char *data, size_t *len,
-    void **context)
-{
-	struct request	*r = *context;
-
-	if (r == NULL) {
-		*context = r = new_request(arg, c, url, method);
-		(void)framing_is_clear(r, version);
-		return MHD_YES;
-	}
-	if (*len > 0) {
-		take_body(r, data, *len);
-		*len = 0;
-		return MHD_YES;
-	}
-	if (!r->again) {
-		handle(r);
-		return MHD_YES;
-	}
-	r->again = false;
-	r->answer(r);
 	return MHD_YES;
 }
 
@@ -150,23 +125,14 @@ on_completed(void *arg, struct MHD_Connection *c, void **context,
 
 /* --- a connection ----------------------------------------------------------- */
 
-/* The library may tell of a client at any time, so its socket is asked. */
-static bool
-is_unix(int fd)
-{
-	int		domain = AF_UNSPEC;
-	socklen_t	len = sizeof(domain);
-
-	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-	    domain == AF_UNIX;
-}
-
 static void
 on_connection(void *arg, struct MHD_Connection *c, void **context,
     enum MHD_ConnectionNotificationCode code)
 {
 	struct monitor	*m = arg;
-	int		 fd;
+	int		 fd, domain = AF_UNSPEC;
+	socklen_t	 len = sizeof(domain);
+	bool		 is_unix;
 
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		clients_remove(&m->clients, *context);
@@ -174,7 +140,10 @@ on_connection(void *arg, struct MHD_Connection *c, void **context,
 	}
 	fd = MHD_get_connection_info(c,
 	    MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	*context = clients_add(&m->clients, fd, is_unix(fd), m->now);
+	/* The library may tell of a client at any time: the socket is asked. */
+	is_unix = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	    domain == AF_UNIX;
+	*context = clients_add(&m->clients, fd, is_unix, m->now);
 }
 
 /* The library wants an address; nothing depends on it. */

@@ -9,14 +9,6 @@
 
 #define FLAGS	(JSON_COMPACT | JSON_ENCODE_ANY)
 
-/* A single text may be as large as an answer of outboxctl. */
-static bool
-has_room(const struct texts *t, size_t len)
-{
-	return len <= SHARED_TEXT_SMALL || t->bytes == 0 ||
-	    (len <= t->max && t->bytes <= t->max - len);
-}
-
 bool
 texts_are_full(const struct texts *t)
 {
@@ -28,7 +20,9 @@ allocate(struct texts *all, size_t len)
 {
 	struct shared_text	*s;
 
-	if (!has_room(all, len))
+	/* A single text may be as large as an answer of outboxctl. */
+	if (len > SHARED_TEXT_SMALL && all->bytes > 0 &&
+	    (len > all->max || all->bytes > all->max - len))
 		return NULL;
 	s = xcalloc(1, sizeof(*s) + len);
 	*s = (struct shared_text){ .all = all, .refs = 1, .len = len };

@@ -10,33 +10,6 @@
 
 #define SHOWN	60	/* one more is kept: it may be cleared meanwhile */
 
-/* All failures of sends, whosever fault they were. */
-static uint64_t
-failures(const struct totals *t)
-{
-	uint64_t	n = t->failed_message + t->failed_transient;
-
-	for (unsigned i = 0; i < TOTALS_CLASSES; i++)
-		n += t->refused[i];
-	return n;
-}
-
-static struct throughput_minute
-sum_up(const struct scoreboard *s)
-{
-	struct throughput_minute	sum = { 0 };
-
-	for (unsigned i = 0; i < SCOREBOARD_LINES; i++) {
-		const struct totals	*t = &s->totals[i];
-
-		sum.claimed += t->claimed;
-		sum.published += t->published;
-		sum.failed += failures(t);
-		histogram_merge(&sum.commit_to_ack, &t->commit_to_ack);
-	}
-	return sum;
-}
-
 static void
 add(struct throughput_minute *m, const struct throughput_minute *other)
 {
@@ -114,8 +87,19 @@ throughput_sample(struct scoreboard *s, int64_t now)
 	int64_t				 minute = now / 60;
 	struct throughput_minute	*m = &t->minutes[minute %
 					    THROUGHPUT_MINUTES];
-	struct throughput_minute	 sum = sum_up(s), grown = sum;
+	struct throughput_minute	 sum = { 0 }, grown;
 
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++) {
+		const struct totals	*of = &s->totals[i];
+
+		sum.claimed += of->claimed;
+		sum.published += of->published;
+		sum.failed += of->failed_message + of->failed_transient;
+		for (unsigned k = 0; k < TOTALS_CLASSES; k++)
+			sum.failed += of->refused[k];
+		histogram_merge(&sum.commit_to_ack, &of->commit_to_ack);
+	}
+	grown = sum;
 	grown.claimed -= t->before.claimed;
 	grown.published -= t->before.published;
 	grown.failed -= t->before.failed;

@@ -13,42 +13,26 @@
 
 #include "util/secret.h"
 
-/* Could outboxctl log in as the operator?  What it says is for status. */
-static int
-check_operator(const struct conf *conf, struct err *e)
-{
-	const char	*file = conf->mysql.operator.password_file;
-	char		*secret;
-
-	if (conf->mysql.operator.user[0] == '\0')
-		return 0;
-	secret = secret_read(file, conf->mysql.operator.password_env, e);
-	secret_free(secret);
-	return secret == NULL ? err_in(e, "monitor.token_file allows changes, "
-	    "but mysql.operator cannot be used") : 0;
-}
-
-/* NULL, and what is wrong, if it cannot be used. */
-static char *
-read_token(const struct conf *conf, struct err *e)
-{
-	char	*token = conf_monitor_token(conf, e);
-
-	if (token != NULL)
-		(void)check_operator(conf, e);
-	return token;
-}
-
 bool
 token_read(struct monitor *m)
 {
-	char		*old = m->token;
-	struct err	 e = { 0 };
-	bool		 changed;
+	const struct conf	*conf = m->a->conf;
+	char			*old = m->token, *secret;
+	struct err		 e = { 0 };
+	bool			 changed;
 
-	if (m->a->conf->monitor.token_file[0] == '\0')
+	if (conf->monitor.token_file[0] == '\0')
 		return false;
-	m->token = read_token(m->a->conf, &e);
+	m->token = conf_monitor_token(conf, &e);
+	/* Could outboxctl log in as the operator? */
+	if (m->token != NULL && conf->mysql.operator.user[0] != '\0') {
+		secret = secret_read(conf->mysql.operator.password_file,
+		    conf->mysql.operator.password_env, &e);
+		if (secret == NULL)
+			err_in(&e, "monitor.token_file allows changes, but "
+			    "mysql.operator cannot be used");
+		secret_free(secret);
+	}
 	if (old != NULL && (m->token == NULL || !secret_is(old, m->token)))
 		events_revoke(m);
 	secret_free(old);

@@ -6,15 +6,6 @@
 
 #define STATE_PATIENCE_MS	8000
 
-static void
-resume(struct request *r)
-{
-	r->again = true;
-	if (r->suspended)
-		MHD_resume_connection(r->connection);
-	r->suspended = false;
-}
-
 void
 wait_for_answer(struct request *r, struct question *q, int64_t patience_ms,
     void (*answer)(struct request *))
@@ -79,7 +70,10 @@ wait_turn(struct monitor *m)
 		*at = r->next;
 		if (!r->question->done)
 			forget_question(r);
-		resume(r);
+		r->again = true;
+		if (r->suspended)
+			MHD_resume_connection(r->connection);
+		r->suspended = false;
 	}
 	return next;
 }
