@@ -5,20 +5,6 @@
 #include <string.h>
 
 static void
-judge_connection(struct health *h, const char *error)
-{
-	struct buf	remedy = { 0 };
-
-	if (error[0] == '\0')
-		return;
-	health_broker_remedy(h->conf, error, &remedy);
-	health_add(h, HEALTH_BROKER, (struct health_about){ 0 }, remedy.data,
-	    "the %s cannot be used: %s", h->conf->publish.driver ==
-	    DRIVER_NATS ? "broker" : "destination", error);
-	buf_free(&remedy);
-}
-
-static void
 judge_settings(struct health *h, const json_t *texts, enum health_id id,
     const char *remedy)
 {
@@ -36,11 +22,20 @@ void
 health_judge_broker(struct health *h)
 {
 	const json_t	*broker = json_object_get(h->state, "broker");
+	const char	*error = health_text(broker, "error");
 	const char	*unfit = health_text(broker, "unfit");
 	const char	*full = health_text(broker, "full");
 	const char	*unheard = health_text(broker, "unheard");
+	struct buf	 remedy = { 0 };
 
-	judge_connection(h, health_text(broker, "error"));
+	if (error[0] != '\0') {
+		health_broker_remedy(h->conf, error, &remedy);
+		health_add(h, HEALTH_BROKER, (struct health_about){ 0 },
+		    remedy.data, "the %s cannot be used: %s",
+		    h->conf->publish.driver == DRIVER_NATS ? "broker" :
+		    "destination", error);
+		buf_free(&remedy);
+	}
 	if (unfit[0] != '\0')
 		health_add(h, HEALTH_STREAM_UNFIT, (struct health_about){ NULL,
 		    json_pack("{s:s}", "stream", h->conf->nats.stream) },

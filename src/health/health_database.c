@@ -8,83 +8,34 @@
 #include "util/display.h"
 #include "util/duration.h"
 
-/* What the error is about: the server, its writes, or one of the tables. */
-static const char *
-what_is_not_known(const char *error)
-{
-	if (strstr(error, "read-only") != NULL ||
-	    strstr(error, "read only") != NULL)
-		return "the database takes no changes, so the daemon cannot "
-		    "use it, and the state of the fleet is not shown";
-	if (strncmp(error, "mysql ", 6) == 0 || strstr(error, "onnect") != NULL ||
-	    strstr(error, "gone") != NULL)
-		return "the database cannot be read, so the state of the fleet "
-		    "is not known";
-	return "a table of the database cannot be read, so the state of the "
-	    "fleet is not known";
-}
+/* The daemon sets a longer one for itself; other programs do not. */
+#define WAIT_TIMEOUT_S	60
 
 static void
 judge_database(struct health *h)
 {
 	const json_t	*db = json_object_get(h->state, "database");
 	const char	*error = health_text(db, "error");
+	const char	*what = "a table of the database cannot be read, so the "
+			    "state of the fleet is not known";
 	struct buf	 remedy = { 0 };
 
 	/* A table that is gone is a problem of its own. */
 	if (!json_is_object(db) ||
 	    json_array_size(json_object_get(h->state, "missing")) > 0)
 		return;
+	if (strstr(error, "read-only") != NULL ||
+	    strstr(error, "read only") != NULL)
+		what = "the database takes no changes, so the daemon cannot "
+		    "use it, and the state of the fleet is not shown";
+	else if (strncmp(error, "mysql ", 6) == 0 ||
+	    strstr(error, "onnect") != NULL || strstr(error, "gone") != NULL)
+		what = "the database cannot be read, so the state of the fleet "
+		    "is not known";
 	health_database_remedy(h, error, &remedy);
 	health_add(h, HEALTH_DATABASE, (struct health_about){ 0 }, remedy.data,
-	    "%s: %s", what_is_not_known(error), error);
+	    "%s: %s", what, error);
 	buf_free(&remedy);
-}
-
-/* Newer tables may mean something else, so no worker touches them. */
-static void
-judge_schema(struct health *h)
-{
-	const json_t	*schema = json_object_get(h->state, "schema");
-	long long	 newest = health_number(schema, "newest");
-
-	if (newest > 0)
-		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
-		    "install a newer outbox-master on this host, and start it "
-		    "again",
-		    "the tables have schema version %s, and this program knows "
-		    "%lld at most: it sends no message",
-		    health_text(schema, "version"), newest);
-}
-
-static void
-judge_rights(struct health *h)
-{
-	json_t	*r;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(h->state, "rights"), i, r)
-		health_add(h, json_is_false(json_object_get(r, "needed")) ?
-		    HEALTH_OPTIONAL_RIGHTS : HEALTH_RIGHTS,
-		    (struct health_about){ 0 },
-		    health_text(r, "sql"), "%s: %s", health_text(r, "what"),
-		    health_text(r, "cost"));
-}
-
-static void
-judge_missing(struct health *h)
-{
-	json_t	*t;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(h->state, "missing"), i, t)
-		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
-		    NULL, json_pack("{s:O}", "table",
-		    json_object_get(t, "table")) },
-		    "outboxctl setup --no-event creates it, then outboxctl "
-		    "reload", "the table %s is missing, or this account may "
-		    "not see it: %s", health_text(t, "table"),
-		    health_text(t, "cost"));
 }
 
 /* Moments that were written before the clock was put back. */
@@ -110,36 +61,6 @@ judge_clock(struct health *h)
 	    "server whose clock is behind: messages that wait for a moment "
 	    "written before: %lld, for up to %s; leases: %lld", rows,
 	    duration_words(health_number(clock, "ahead_ms")).text, leases);
-}
-
-/* It was dropped, or an application's table never had it. */
-static void
-judge_index(struct health *h)
-{
-	if (json_is_null(json_object_get(h->state, "backlog")) &&
-	    !health_has(h, HEALTH_DATABASE))
-		health_add(h, HEALTH_MISSING_INDEX, (struct health_about){ 0 },
-		    "as an administrator, outboxctl schema upgrade --admin "
-		    "root adds it", "the table %s has no index that begins with "
-		    "published_at: each claim sorts all that waits, which is "
-		    "not counted", conf_outbox_table(h->conf));
-}
-
-/* Connections of the daemon set it for themselves; those of others do not. */
-#define WAIT_TIMEOUT_S	60
-
-static void
-judge_server(struct health *h)
-{
-	long long	s = health_number(json_object_get(h->state, "server"),
-			    "wait_timeout");
-
-	if (s > 0 && s < WAIT_TIMEOUT_S)
-		health_add(h, HEALTH_WAIT_TIMEOUT, (struct health_about){ 0 },
-		    "SET GLOBAL wait_timeout = 28800, and in my.cnf", "the "
-		    "server closes connections that are idle for %lld s "
-		    "(wait_timeout): those of the daemon set it higher, but "
-		    "a proxy or a pool of producers may lose theirs", s);
 }
 
 /* Events with a row in other outboxes, and none in this. */
@@ -215,31 +136,59 @@ judge_gone(struct health *h, const json_t *o)
 	    (long long)health_number(o, "gone_last"));
 }
 
-static void
-judge_rows(struct health *h)
-{
-	const json_t	*o = json_object_get(h->state, "outbox");
-
-	/* It is known where the outbox is alone. */
-	if (!json_is_integer(json_object_get(o, "gone"))) {
-		judge_filling(h, o);
-		return;
-	}
-	if (health_number(o, "unfilled") > 0)
-		judge_unsent(h, o);
-	if (health_number(o, "gone") > 0)
-		judge_gone(h, o);
-}
-
 void
 health_judge_database(struct health *h)
 {
+	const json_t	*schema = json_object_get(h->state, "schema");
+	const json_t	*outbox = json_object_get(h->state, "outbox"), *o;
+	long long	 newest = health_number(schema, "newest");
+	long long	 wait_s = health_number(json_object_get(h->state,
+			    "server"), "wait_timeout");
+	size_t		 i;
+
 	judge_database(h);
-	judge_schema(h);
-	judge_rights(h);
-	judge_missing(h);
-	judge_rows(h);
+	/* Newer tables may mean something else, so no worker touches them. */
+	if (newest > 0)
+		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
+		    "install a newer outbox-master on this host, and start it "
+		    "again",
+		    "the tables have schema version %s, and this program knows "
+		    "%lld at most: it sends no message",
+		    health_text(schema, "version"), newest);
+	json_array_foreach(json_object_get(h->state, "rights"), i, o)
+		health_add(h, json_is_false(json_object_get(o, "needed")) ?
+		    HEALTH_OPTIONAL_RIGHTS : HEALTH_RIGHTS,
+		    (struct health_about){ 0 },
+		    health_text(o, "sql"), "%s: %s", health_text(o, "what"),
+		    health_text(o, "cost"));
+	json_array_foreach(json_object_get(h->state, "missing"), i, o)
+		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
+		    NULL, json_pack("{s:O}", "table",
+		    json_object_get(o, "table")) },
+		    "outboxctl setup --no-event creates it, then outboxctl "
+		    "reload", "the table %s is missing, or this account may "
+		    "not see it: %s", health_text(o, "table"),
+		    health_text(o, "cost"));
+	/* Where the outbox is alone, it is known which are gone. */
+	if (!json_is_integer(json_object_get(outbox, "gone")))
+		judge_filling(h, outbox);
+	else if (health_number(outbox, "unfilled") > 0)
+		judge_unsent(h, outbox);
+	if (health_number(outbox, "gone") > 0)
+		judge_gone(h, outbox);
 	judge_clock(h);
-	judge_index(h);
-	judge_server(h);
+	/* It was dropped, or an application's table never had it. */
+	if (json_is_null(json_object_get(h->state, "backlog")) &&
+	    !health_has(h, HEALTH_DATABASE))
+		health_add(h, HEALTH_MISSING_INDEX, (struct health_about){ 0 },
+		    "as an administrator, outboxctl schema upgrade --admin "
+		    "root adds it", "the table %s has no index that begins with "
+		    "published_at: each claim sorts all that waits, which is "
+		    "not counted", conf_outbox_table(h->conf));
+	if (wait_s > 0 && wait_s < WAIT_TIMEOUT_S)
+		health_add(h, HEALTH_WAIT_TIMEOUT, (struct health_about){ 0 },
+		    "SET GLOBAL wait_timeout = 28800, and in my.cnf", "the "
+		    "server closes connections that are idle for %lld s "
+		    "(wait_timeout): those of the daemon set it higher, but "
+		    "a proxy or a pool of producers may lose theirs", wait_s);
 }

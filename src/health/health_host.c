@@ -122,39 +122,29 @@ judge_waits(struct health *h, const json_t *worker, json_t *told)
 	buf_free(&remedy);
 }
 
-/* The first row of all workers; *n: how many there are. */
-static const json_t *
-first_row(const json_t *here, size_t *n)
+/* Others flow: the row and its key wait. */
+static void
+judge_rows(struct health *h, const json_t *here)
 {
 	const json_t	*first = NULL;
 	json_t		*w, *row;
-	size_t		 i, k;
+	size_t		 i, k, n = 0;
+	long long	 sequence;
+	struct buf	 remedy = { 0 };
+	char		 more[60] = "";
 
-	*n = 0;
 	json_array_foreach(json_object_get(here, "workers"), i, w)
 		json_array_foreach(json_object_get(w, "rows"), k, row) {
 			if (first == NULL || health_number(row, "sequence") <
 			    health_number(first, "sequence"))
 				first = row;
-			(*n)++;
+			n++;
 		}
-	return first;
-}
-
-/* Others flow: the row and its key wait. */
-static void
-judge_rows(struct health *h, const json_t *here)
-{
-	size_t		 n;
-	const json_t	*row = first_row(here, &n);
-	long long	 sequence = health_number(row, "sequence");
-	struct buf	 remedy = { 0 };
-	char		 more[60] = "";
-
 	if (n == 0 || health_has(h, HEALTH_DATABASE))
 		return;
-	if (strstr(health_text(row, "why"), LOCKED) != NULL)
-		health_database_remedy(h, health_text(row, "why"), &remedy);
+	sequence = health_number(first, "sequence");
+	if (strstr(health_text(first, "why"), LOCKED) != NULL)
+		health_database_remedy(h, health_text(first, "why"), &remedy);
 	else
 		buf_printf(&remedy, "repair the row or the table (outboxctl "
 		    "schema check), or give it up: outboxctl messages discard "
@@ -162,9 +152,9 @@ judge_rows(struct health *h, const json_t *here)
 	if (n > 1)
 		snprintf(more, sizeof(more), "; more such rows: %zu", n - 1);
 	health_add(h, HEALTH_REFUSED_ROW, (struct health_about){
-	    health_member(row, "since"), json_pack("{s:I}", "sequence",
+	    health_member(first, "since"), json_pack("{s:I}", "sequence",
 	    (json_int_t)sequence) }, remedy.data, "message %lld %s%s; it and "
-	    "its key wait", sequence, health_text(row, "why"), more);
+	    "its key wait", sequence, health_text(first, "why"), more);
 	buf_free(&remedy);
 }
 
@@ -205,87 +195,72 @@ is_file_wrong(const struct health *h)
 	    !json_is_true(json_object_get(file, "secret"));
 }
 
-static const char *
-remedy_of_secret(const char *error)
-{
-	if (strstr(error, "chmod o= ") != NULL)
-		return "run that chmod; outbox-master -t checks it";
-	if (strstr(error, "outboxctl setup") != NULL)
-		return "outboxctl setup --no-event, with --new-password if the "
-		    "account exists, or correct mysql.password_file";
-	return "run this command as the daemon's user and with its "
-	    "environment, or correct the configuration; outbox-master -t "
-	    "checks it";
-}
-
-/* By the scoreboard alone: with such a file nothing else can be asked. */
-static bool
-do_workers_work(const json_t *here)
-{
-	const json_t	*workers = json_object_get(here, "workers");
-	json_t		*w;
-	size_t		 i;
-
-	json_array_foreach(workers, i, w)
-		if (health_text(w, "why")[0] != '\0' ||
-		    health_number(w, "silent_ms") > SILENT_MS)
-			return false;
-	return json_array_size(workers) > 0;
-}
-
 static void
 judge_file(struct health *h)
 {
 	const json_t	*file = json_object_get(h->state, "configuration");
 	const json_t	*here = json_object_get(h->state, "this_host");
+	const json_t	*workers = json_object_get(here, "workers");
+	const char	*error = health_text(file, "error");
+	bool		 work = json_array_size(workers) > 0;
+	json_t		*w;
+	size_t		 i;
 
-	if (is_file_wrong(h))
-		health_add(h, do_workers_work(here) ? HEALTH_WRONG_FILE :
-		    HEALTH_CONFIGURATION, (struct health_about){ 0 },
-		    json_is_object(here) ? "correct it, then outboxctl reload" :
-		    "correct it; outbox-master -t checks it",
-		    "the configuration is in error, %s: %s",
-		    json_is_object(here) ? "and the daemon of this host goes "
-		    "on with its former one" : "so that no daemon can start",
-		    health_text(file, "error"));
-	else if (json_is_object(file))
+	if (!json_is_object(file))
+		return;
+	if (!is_file_wrong(h)) {
 		health_add(h, HEALTH_CONFIGURATION, (struct health_about){ 0 },
-		    remedy_of_secret(health_text(file, "error")),
+		    strstr(error, "chmod o= ") != NULL ?
+		    "run that chmod; outbox-master -t checks it" :
+		    strstr(error, "outboxctl setup") != NULL ?
+		    "outboxctl setup --no-event, with --new-password if the "
+		    "account exists, or correct mysql.password_file" :
+		    "run this command as the daemon's user and with its "
+		    "environment, or correct the configuration; outbox-master "
+		    "-t checks it",
 		    "this command cannot read a secret, so the state of the "
-		    "fleet is not known: %s", health_text(file, "error"));
-}
-
-/* A process keeps the environment that it was started with. */
-static void
-put_reload_remedy(const struct health *h, const char *why, struct buf *b)
-{
-	long long	pid = health_number(json_object_get(h->state,
-			    "this_host"), "pid");
-
-	if (strstr(why, "_env: ") == NULL) {
-		buf_str(b, "correct the file if it is still in error, then "
-		    "outboxctl reload");
+		    "fleet is not known: %s", error);
 		return;
 	}
-	buf_printf(b, "correct the file, then outboxctl reload; or set the "
-	    "variable where the daemon is started, and start it again: kill "
-	    "%lld, then ", pid);
-	command_file_start(b, h->conf->path);
+	/* By the scoreboard: with such a file nothing else can be asked. */
+	json_array_foreach(workers, i, w)
+		if (health_text(w, "why")[0] != '\0' ||
+		    health_number(w, "silent_ms") > SILENT_MS)
+			work = false;
+	health_add(h, work ? HEALTH_WRONG_FILE : HEALTH_CONFIGURATION,
+	    (struct health_about){ 0 }, json_is_object(here) ?
+	    "correct it, then outboxctl reload" :
+	    "correct it; outbox-master -t checks it",
+	    "the configuration is in error, %s: %s", json_is_object(here) ?
+	    "and the daemon of this host goes on with its former one" :
+	    "so that no daemon can start", error);
 }
 
 static void
-judge_reload(struct health *h, const json_t *reload)
+judge_reload(struct health *h, const json_t *here)
 {
-	struct buf	remedy = { 0 };
+	const json_t	*reload = json_object_get(here, "reload");
+	const char	*why = health_text(reload, "why");
+	struct buf	 remedy = { 0 };
 
 	if (!json_is_false(json_object_get(reload, "accepted")) ||
 	    is_file_wrong(h))
 		return;
-	put_reload_remedy(h, health_text(reload, "why"), &remedy);
+	if (strstr(why, "_env: ") == NULL)
+		buf_str(&remedy, "correct the file if it is still in error, "
+		    "then outboxctl reload");
+	else {
+		/* A process keeps the environment it was started with. */
+		buf_printf(&remedy, "correct the file, then outboxctl reload; "
+		    "or set the variable where the daemon is started, and "
+		    "start it again: kill %lld, then ",
+		    (long long)health_number(here, "pid"));
+		command_file_start(&remedy, h->conf->path);
+	}
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){
 	    .since = health_member(reload, "at") }, remedy.data, "the last "
 	    "reload was refused, and the daemon goes on with its former "
-	    "configuration: %s", health_text(reload, "why"));
+	    "configuration: %s", why);
 	buf_free(&remedy);
 }
 
@@ -312,54 +287,20 @@ judge_sent_again(struct health *h, const json_t *here)
 #define VANISHED_MS	(10 * 60 * 1000)
 #define VANISHED_FEW	20	/* of the last 100 rows: taken back, on purpose */
 
-/* What the listener saw: a problem, if most of the last rows vanish. */
-static void
-judge_seen(struct health *h, const json_t *seen, const char *remedy)
-{
-	json_int_t	last = health_number(seen, "vanished_last");
-	json_int_t	rows = health_number(seen, "inserted_last");
-	bool		most = last * 2 > rows;
-
-	health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
-	    (struct health_about){ 0 }, remedy, "%s of the outbox are inserted "
-	    "and deleted in one transaction: %s, %lld of the last %lld rows, "
-	    "the last one at %s: no worker can see them, so their messages are "
-	    "not sent%s", most ? "rows" : "some rows",
-	    DISPLAY_NUMBER(health_number(seen, "vanished")),
-	    (long long)last, (long long)rows,
-	    health_text(seen, "vanished_at"), most ? "" :
-	    "; that is right for messages that the application takes back");
-}
-
-/* What the janitor makes of numbers has innocent reasons, too. */
-static void
-judge_guess(struct health *h, const json_t *guessed, const char *remedy)
-{
-	bool	inlined = h->conf->outbox.mode == MODE_INLINE;
-
-	health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
-	    health_member(guessed, "vanished_at"), NULL }, remedy, inlined ?
-	    "%s numbers of the outbox were given since %s, and not one row was "
-	    "to be seen: all is well if these were INSERT IGNOREs of messages "
-	    "that exist, rollbacks, or rows that another host delivers and the "
-	    "application deletes at once; but rows that are deleted in the "
-	    "transaction that inserts them are never sent, and then" :
-	    "%s numbers of events were given since %s, and not one of them has "
-	    "a row in the outbox to be seen: all is well if these events have "
-	    "none by design, or rows that another host delivers and the "
-	    "application deletes at once; but a row that is not inserted, or "
-	    "deleted in the same transaction, is never sent, and then",
-	    DISPLAY_NUMBER(health_number(guessed, "vanished")),
-	    health_text(guessed, "vanished_at"));
-}
-
-/* The listener has seen it, or the janitor has reason to ask. */
+/*
+ * The listener has seen it: a problem, if most of the last rows vanish.  What the
+ * janitor makes of numbers has innocent reasons, too.
+ */
 static void
 judge_vanished(struct health *h, const json_t *here)
 {
 	const json_t	*seen = json_object_get(here, "listener");
 	const json_t	*guessed = json_object_get(here, "janitor");
-	const char	*remedy = h->conf->outbox.mode == MODE_INLINE ?
+	json_int_t	 last = health_number(seen, "vanished_last");
+	json_int_t	 rows = health_number(seen, "inserted_last");
+	bool		 most = last * 2 > rows;
+	bool		 inlined = h->conf->outbox.mode == MODE_INLINE;
+	const char	*remedy = inlined ?
 			    "let the application leave the row in the table; "
 			    "outboxctl prune or retention.days deletes it" :
 			    "let the application leave the row in the table, "
@@ -367,11 +308,37 @@ judge_vanished(struct health *h, const json_t *here)
 			    "it; then outboxctl reconcile makes the rows of "
 			    "these events";
 
-	if (health_number(seen, "vanished_last") >= VANISHED_FEW &&
+	if (last >= VANISHED_FEW &&
 	    health_number(seen, "vanished_ms") <= VANISHED_MS)
-		judge_seen(h, seen, remedy);
+		health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
+		    (struct health_about){ 0 }, remedy, "%s of the outbox are "
+		    "inserted and deleted in one transaction: %s, %lld of the "
+		    "last %lld rows, the last one at %s: no worker can see "
+		    "them, so their messages are not sent%s", most ? "rows" :
+		    "some rows",
+		    DISPLAY_NUMBER(health_number(seen, "vanished")),
+		    (long long)last, (long long)rows,
+		    health_text(seen, "vanished_at"), most ? "" :
+		    "; that is right for messages that the application takes "
+		    "back");
 	else if (health_number(guessed, "vanished") > 0)
-		judge_guess(h, guessed, remedy);
+		health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
+		    health_member(guessed, "vanished_at"), NULL }, remedy,
+		    inlined ?
+		    "%s numbers of the outbox were given since %s, and not one "
+		    "row was to be seen: all is well if these were INSERT "
+		    "IGNOREs of messages that exist, rollbacks, or rows that "
+		    "another host delivers and the application deletes at "
+		    "once; but rows that are deleted in the transaction that "
+		    "inserts them are never sent, and then" :
+		    "%s numbers of events were given since %s, and not one of "
+		    "them has a row in the outbox to be seen: all is well if "
+		    "these events have none by design, or rows that another "
+		    "host delivers and the application deletes at once; but a "
+		    "row that is not inserted, or deleted in the same "
+		    "transaction, is never sent, and then",
+		    DISPLAY_NUMBER(health_number(guessed, "vanished")),
+		    health_text(guessed, "vanished_at"));
 }
 
 /* The master starts it again at once, and later if it dies soon. */
@@ -398,75 +365,46 @@ judge_monitor(struct health *h, const json_t *here)
 		    why);
 }
 
-/* Of all processes, since each has started. */
-static long long
-count_lost_lines(const json_t *here)
-{
-	static const char *const	 others[] = { "master", "listener",
-					    "janitor", "monitor" };
-	long long			 n = 0;
-	json_t				*w;
-	size_t				 i;
-
-	json_array_foreach(json_object_get(here, "workers"), i, w)
-		n += health_number(w, "log_lost");
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		n += health_number(json_object_get(here, others[i]),
-		    "log_lost");
-	return n;
-}
-
-/* By where the log goes. */
-static void
-put_log_remedy(const char *target, struct buf *b)
-{
-	if (target != NULL && strncmp(target, "syslog", 6) == 0)
-		buf_str(b, "restart the syslog daemon, which takes no lines");
-	else if (target != NULL && target[0] == '/')
-		buf_printf(b, "make room for %s, or correct its rights or what "
-		    "stands in its place, then outboxctl reload", target);
-	else
-		buf_str(b, "see why nobody reads standard error: journald, or "
-		    "a full disk");
-}
-
 static void
 judge_log(struct health *h, const json_t *here)
 {
-	long long	lost = count_lost_lines(here);
+	static const char *const	 others[] = { "master", "listener",
+					    "janitor", "monitor" };
+	const char	*target = h->conf->log.target;
 	const char	*error = health_text(json_object_get(here, "master"),
 			    "last_error");
-	struct buf	remedy = { 0 };
+	long long	 lost = 0;	/* since each process has started */
+	struct buf	 remedy = { 0 };
+	json_t		*w;
+	size_t		 i;
 
-	/* It keeps its last error, which may be of something else. */
-	if (strstr(error, "log") == NULL)
-		error = "";
-
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		lost += health_number(w, "log_lost");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		lost += health_number(json_object_get(here, others[i]),
+		    "log_lost");
 	if (lost == 0)
 		return;
-	put_log_remedy(h->conf->log.target, &remedy);
+	/* The master keeps its last error, which may be of something else. */
+	if (strstr(error, "log") == NULL)
+		error = "";
+	if (target != NULL && strncmp(target, "syslog", 6) == 0)
+		buf_str(&remedy, "restart the syslog daemon, which takes no "
+		    "lines");
+	else if (target != NULL && target[0] == '/')
+		buf_printf(&remedy, "make room for %s, or correct its rights "
+		    "or what stands in its place, then outboxctl reload",
+		    target);
+	else
+		buf_str(&remedy, "see why nobody reads standard error: "
+		    "journald, or a full disk");
 	health_add(h, HEALTH_LOG_LOST, (struct health_about){ 0 }, remedy.data,
 	    "lines of the log are lost: %lld%s%s", lost,
 	    error[0] == '\0' ? "" : "; ", error);
 	buf_free(&remedy);
 }
 
-/* It runs, but its run directory was emptied. */
-static void
-judge_run_files(struct health *h, long long pid)
-{
-	struct buf	remedy = { 0 };
-
-	buf_printf(&remedy, "kill %lld, and when it has ended, ", pid);
-	command_file_start(&remedy, h->conf->path);
-	health_add(h, HEALTH_RUN_FILES, (struct health_about){ 0 },
-	    remedy.data, "the daemon of this host runs (pid %lld), and its "
-	    "files are gone, which were beside %s: nothing can be told of it, "
-	    "nor does its monitor answer there", pid, h->conf->master.pidfile);
-	buf_free(&remedy);
-}
-
-/* No scoreboard is that of a daemon that lives. */
+/* No daemon that lives has a scoreboard here. */
 static void
 judge_absence(struct health *h)
 {
@@ -474,8 +412,16 @@ judge_absence(struct health *h)
 	long long	lost = health_number(h->state, "files_lost");
 	struct buf	start = { 0 };
 
+	/* It runs, but its run directory was emptied. */
 	if (lost > 0) {
-		judge_run_files(h, lost);
+		buf_printf(&start, "kill %lld, and when it has ended, ", lost);
+		command_file_start(&start, h->conf->path);
+		health_add(h, HEALTH_RUN_FILES, (struct health_about){ 0 },
+		    start.data, "the daemon of this host runs (pid %lld), and "
+		    "its files are gone, which were beside %s: nothing can be "
+		    "told of it, nor does its monitor answer there", lost,
+		    h->conf->master.pidfile);
+		buf_free(&start);
 		return;
 	}
 	if (pid > 0 && health_has(h, HEALTH_NO_WORKER))
@@ -514,7 +460,7 @@ health_judge_host(struct health *h)
 	judge_helper(h, "listener", json_object_get(here, "listener"), told);
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
 	judge_monitor(h, here);
-	judge_reload(h, json_object_get(here, "reload"));
+	judge_reload(h, here);
 	health_judge_destinations(h, here);
 	judge_sent_again(h, here);
 	judge_vanished(h, here);

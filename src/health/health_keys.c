@@ -14,13 +14,6 @@
 /* So begins the error of a message that is held: RELAY_HELD. */
 #define HELD	"held: "
 
-/* Did the message die of itself?  Then it does so again. */
-static bool
-is_wrong(const char *reason)
-{
-	return strcmp(reason, "message") == 0;
-}
-
 /* What to do about one dead letter; release: an option of its purge. */
 static void
 put_letter_remedy(struct buf *b, long long sequence, bool wrong,
@@ -50,8 +43,9 @@ judge_halted(struct health *h, const json_t *b)
 	struct buf	 remedy = { 0 };
 
 	if (!json_is_true(json_object_get(b, "purged"))) {
-		put_letter_remedy(&remedy, head, is_wrong(health_text(b,
-		    "died_of")), " --release");
+		/* What died of itself does so again. */
+		put_letter_remedy(&remedy, head, strcmp(health_text(b,
+		    "died_of"), "message") == 0, " --release");
 	} else if (key[0] != '\0') {
 		buf_str(&remedy, "outboxctl keys release ");
 		display_put_operand(&remedy, key);
@@ -71,30 +65,6 @@ judge_halted(struct health *h, const json_t *b)
 	buf_free(&remedy);
 }
 
-/* What makes the broker tell, and the decision of an operator. */
-static void
-put_doubt_remedy(const struct health *h, struct buf *b, long long head,
-    const char *why)
-{
-	const char	*stream = h->conf->nats.stream;
-
-	if (why == NULL)
-		buf_printf(b, "outboxctl messages show %lld tells why; it goes "
-		    "on by itself when the broker tells what is in the stream",
-		    head);
-	else if (strstr(why, "ermissions Violation") != NULL)
-		buf_printf(b, "allow the user in the section nats to publish "
-		    "to $JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s; "
-		    "it goes on by itself then", stream, stream);
-	else if (strstr(why, "left the stream") == NULL) {
-		health_broker_remedy(h->conf, why, b);
-		buf_str(b, "; it goes on by itself then");
-	}
-	buf_printf(b, "%sif you know whether it is in the stream, outboxctl "
-	    "messages resolve --sent %lld, or --unsent %lld", b->len > 0 ?
-	    "; " : "", head, head);
-}
-
 /* Until the stream shows it, or an operator says so, they wait. */
 static void
 judge_doubt(struct health *h, const json_t *b)
@@ -103,6 +73,7 @@ judge_doubt(struct health *h, const json_t *b)
 	long long	 head = health_number(b, "head");
 	json_int_t	 age_ms = health_number(b, "doubt_ms");
 	const char	*why = strstr(health_text(b, "error"), CANNOT_SEARCH);
+	const char	*stream = h->conf->nats.stream;
 	char		 age[80] = "", more[80] = "";
 	struct buf	 remedy = { 0 };
 
@@ -114,7 +85,22 @@ judge_doubt(struct health *h, const json_t *b)
 	if (keys > 1)
 		snprintf(more, sizeof(more), "; %lld more keys, see outboxctl "
 		    "keys blocked", keys - 1);
-	put_doubt_remedy(h, &remedy, head, why);
+	if (why == NULL)
+		buf_printf(&remedy, "outboxctl messages show %lld tells why; "
+		    "it goes on by itself when the broker tells what is in the "
+		    "stream", head);
+	else if (strstr(why, "ermissions Violation") != NULL)
+		buf_printf(&remedy, "allow the user in the section nats to "
+		    "publish to $JS.API.STREAM.INFO.%s and "
+		    "$JS.API.STREAM.MSG.GET.%s; it goes on by itself then",
+		    stream, stream);
+	else if (strstr(why, "left the stream") == NULL) {
+		health_broker_remedy(h->conf, why, &remedy);
+		buf_str(&remedy, "; it goes on by itself then");
+	}
+	buf_printf(&remedy, "%sif you know whether it is in the stream, "
+	    "outboxctl messages resolve --sent %lld, or --unsent %lld",
+	    remedy.len > 0 ? "; " : "", head, head);
 	health_add(h, HEALTH_IN_DOUBT, (struct health_about){
 	    health_member(b, "since"), json_pack("{s:I}", "sequence",
 	    (json_int_t)head) }, remedy.data, "message %lld may be in the "
@@ -122,20 +108,6 @@ judge_doubt(struct health *h, const json_t *b)
 	    "has been in doubt%s, and its key waits%s%s%s", head, age, more,
 	    why == NULL ? "" : ": ", why == NULL ? "" : why);
 	buf_free(&remedy);
-}
-
-/* Then what is refused is told, and why: by the subject, or by the pause. */
-static bool
-is_told_here(const struct health *h)
-{
-	const json_t	*here = json_object_get(h->state, "this_host");
-	json_t		*w;
-	size_t		 i;
-
-	json_array_foreach(json_object_get(here, "workers"), i, w)
-		if (strcmp(health_text(w, "state"), "paused") == 0)
-			return true;
-	return json_array_size(json_object_get(here, "refused")) > 0;
 }
 
 static void
@@ -180,69 +152,34 @@ judge_held(struct health *h)
 	    "messages"), first, error);
 }
 
-static void
-judge_blocked(struct health *h)
-{
-	bool	 told = is_told_here(h);
-	json_t	*b;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(h->state, "blocked"), i, b) {
-		const char	*reason = health_text(b, "reason");
-
-		if (strcmp(reason, "halted") == 0)
-			judge_halted(h, b);
-		else if (strcmp(reason, "in doubt") == 0)
-			judge_doubt(h, b);
-		else if (strcmp(reason, "refused") == 0 && !told)
-			judge_refused(h, b);
-	}
-}
-
-/* Of the new dead letters, those that halt a key. */
-static json_int_t
-count_halting(const struct health *h)
-{
-	json_int_t	 n = 0;
-	json_t		*b;
-	size_t		 i;
-
-	json_array_foreach(json_object_get(h->state, "blocked"), i, b)
-		n += health_number(b, "new");
-	return n;
-}
-
-/* Some may be wrong themselves, and others not. */
-static void
-put_letters_remedy(struct buf *b, const json_t *dead)
-{
-	json_int_t	 last = health_number(dead, "last");
-	json_int_t	 wrong = health_number(dead, "new_wrong");
-
-	if (health_number(dead, "new") == 1)
-		put_letter_remedy(b, last, wrong > 0, "");
-	else if (wrong > 0)
-		buf_str(b, "outboxctl dead groups tells why; enqueue those "
-		    "anew that are wrong themselves, and outboxctl dead purge "
-		    "--all --group ID gives them up; correct what the others "
-		    "died of, then outboxctl dead retry --all --group ID");
-	else
-		buf_str(b, "outboxctl dead list tells why; then outboxctl "
-		    "dead retry --all sends them again, or outboxctl dead "
-		    "purge --all gives them up");
-}
-
-/* Not those that halt a key: the key is told. */
+/* New dead letters; one that halts a key is told with its key instead. */
 static void
 judge_dead(struct health *h)
 {
 	const json_t	*dead = json_object_get(h->state, "dead");
-	json_int_t	 n = health_number(dead, "new");
+	json_int_t	 n = health_number(dead, "new"), halting = 0;
+	json_int_t	 wrong = health_number(dead, "new_wrong");
 	struct buf	 remedy = { 0 };
+	json_t		*b;
+	size_t		 i;
 
-	if (n <= count_halting(h))
+	json_array_foreach(json_object_get(h->state, "blocked"), i, b)
+		halting += health_number(b, "new");
+	if (n <= halting)
 		return;
-	put_letters_remedy(&remedy, dead);
+	if (n == 1)
+		put_letter_remedy(&remedy, health_number(dead, "last"),
+		    wrong > 0, "");
+	else if (wrong > 0)
+		buf_str(&remedy, "outboxctl dead groups tells why; enqueue "
+		    "those anew that are wrong themselves, and outboxctl dead "
+		    "purge --all --group ID gives them up; correct what the "
+		    "others died of, then outboxctl dead retry --all --group "
+		    "ID");
+	else
+		buf_str(&remedy, "outboxctl dead list tells why; then "
+		    "outboxctl dead retry --all sends them again, or outboxctl "
+		    "dead purge --all gives them up");
 	health_add(h, HEALTH_DEAD_LETTERS, (struct health_about){ 0 },
 	    remedy.data, "new dead letters: %s%s",
 	    json_is_false(json_object_get(dead, "exact")) ? "at least " : "",
@@ -253,7 +190,25 @@ judge_dead(struct health *h)
 void
 health_judge_keys(struct health *h)
 {
-	judge_blocked(h);
+	const json_t	*here = json_object_get(h->state, "this_host");
+	bool		 told = json_array_size(json_object_get(here,
+			    "refused")) > 0;
+	json_t		*w, *b;
+	size_t		 i;
+
+	/* Then a refusal is told, and why: by its subject, or by the pause. */
+	json_array_foreach(json_object_get(here, "workers"), i, w)
+		told = told || strcmp(health_text(w, "state"), "paused") == 0;
+	json_array_foreach(json_object_get(h->state, "blocked"), i, b) {
+		const char	*reason = health_text(b, "reason");
+
+		if (strcmp(reason, "halted") == 0)
+			judge_halted(h, b);
+		else if (strcmp(reason, "in doubt") == 0)
+			judge_doubt(h, b);
+		else if (strcmp(reason, "refused") == 0 && !told)
+			judge_refused(h, b);
+	}
 	judge_held(h);
 	judge_dead(h);
 }

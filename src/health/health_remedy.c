@@ -159,21 +159,6 @@ put_list(struct buf *b, const struct conf_list *l)
 		buf_printf(b, "%s%s", i == 0 ? "" : " or ", l->items[i]);
 }
 
-static void
-put_remedy_of_broker(const struct conf *conf, const char *error, struct buf *b)
-{
-	const char	*known = find_advice(of_broker, sizeof(of_broker) /
-			    sizeof(of_broker[0]), error);
-
-	if (known != NULL) {
-		buf_str(b, known);
-		return;
-	}
-	buf_str(b, "start the NATS server at ");
-	put_list(b, &conf->nats.servers);
-	buf_str(b, ", or correct nats.servers");
-}
-
 /* What it answers is its own affair, which its log explains. */
 static void
 put_remedy_of_endpoint(const struct conf *conf, const struct conf_route *rule,
@@ -202,9 +187,18 @@ void
 health_destination_remedy(const struct conf *conf,
     const struct conf_route *rule, const char *error, struct buf *b)
 {
+	const char	*known = find_advice(of_broker, sizeof(of_broker) /
+			    sizeof(of_broker[0]), error);
+
 	switch (rule == NULL ? conf->publish.driver : rule->driver) {
 	case DRIVER_NATS:
-		put_remedy_of_broker(conf, error, b);
+		if (known != NULL) {
+			buf_str(b, known);
+			break;
+		}
+		buf_str(b, "start the NATS server at ");
+		put_list(b, &conf->nats.servers);
+		buf_str(b, ", or correct nats.servers");
 		break;
 	case DRIVER_HTTP:
 		put_remedy_of_endpoint(conf, rule, error, b);
@@ -237,16 +231,19 @@ put_disks(const struct health *h, struct buf *b)
 		    "" : ", ", binlog);
 }
 
-/* What waits for a lock, or for room, or hangs for another reason. */
-static bool
-put_remedy_of_wait(const struct health *h, const char *error, struct buf *b)
+void
+health_database_remedy(const struct health *h, const char *error,
+    struct buf *b)
 {
-	if (strstr(error, "(1205)") != NULL ||
-	    strstr(error, LOCKED) != NULL) {
+	const struct conf *conf = h->conf;
+	const char	*known = find_advice(of_database, sizeof(of_database) /
+			    sizeof(of_database[0]), error);
+
+	if (strstr(error, "(1205)") != NULL || strstr(error, LOCKED) != NULL) {
 		buf_str(b, "an administrator of the server sees who holds the "
 		    "lock: the oldest transaction first, then sessions that "
-		    "may have locked tables, at last those that wait: " HOLDERS "; KILL its id ends "
-		    "it; if it hangs in COMMIT, ");
+		    "may have locked tables, at last those that wait: " HOLDERS
+		    "; KILL its id ends it; if it hangs in COMMIT, ");
 		put_disks(h, b);
 	} else if (strstr(error, TOO_SLOW) != NULL) {
 		buf_str(b, "the server runs, and is slow or waits: ");
@@ -257,34 +254,17 @@ put_remedy_of_wait(const struct health *h, const char *error, struct buf *b)
 	} else if (strstr(error, "(1114)") != NULL ||
 	    strstr(error, "(1021)") != NULL || strstr(error, "(1026)") != NULL)
 		put_disks(h, b);
-	else
-		return false;
-	return true;
-}
-
-void
-health_database_remedy(const struct health *h, const char *error,
-    struct buf *b)
-{
-	const struct conf *conf = h->conf;
-	const char	*known = find_advice(of_database, sizeof(of_database) /
-			    sizeof(of_database[0]), error);
-
-	if (put_remedy_of_wait(h, error, b))
-		return;
-	if (known != NULL) {
+	else if (known != NULL)
 		buf_str(b, known);
-		return;
-	}
-	if (strstr(error, "onnect") == NULL && strstr(error, "gone") == NULL) {
+	else if (strstr(error, "onnect") == NULL &&
+	    strstr(error, "gone") == NULL)
 		buf_str(b, UNKNOWN);
-		return;
-	}
-	buf_str(b, "start the database server at ");
-	if (conf->mysql.hosts.n == 0)
-		buf_printf(b, "%s, or correct mysql.socket",
-		    conf->mysql.socket == NULL ? "" : conf->mysql.socket);
+	else if (conf->mysql.hosts.n == 0)
+		buf_printf(b, "start the database server at %s, or correct "
+		    "mysql.socket", conf->mysql.socket == NULL ? "" :
+		    conf->mysql.socket);
 	else {
+		buf_str(b, "start the database server at ");
 		put_list(b, &conf->mysql.hosts);
 		buf_str(b, ", or correct mysql.hosts");
 	}
