@@ -29,14 +29,6 @@
 
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
 
-/* The messages themselves may be on standard output. */
-static bool
-is_silent(const struct master *m)
-{
-	return m->a->report.silent ||
-	    conf_uses_driver(m->conf, DRIVER_STDOUT);
-}
-
 static int
 run_worker(struct master *m, struct slot *s)
 {
@@ -53,7 +45,9 @@ run_worker(struct master *m, struct slot *s)
 	log_worker(s->index);
 	setproctitle("-outbox-master: worker %u", s->index);
 	a.report = m->a->report;
-	a.report.silent = is_silent(m);
+	/* The messages themselves may be on standard output. */
+	a.report.silent = m->a->report.silent ||
+	    conf_uses_driver(m->conf, DRIVER_STDOUT);
 	memcpy(a.id, s->id, sizeof(a.id));
 	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);
 	for (size_t i = 0; i < s->npredecessors; i++)
@@ -187,19 +181,6 @@ start_worker(struct master *m, struct slot *s)
 	    "worker %u: pid %d started as %s", s->index, (int)s->pid, s->id);
 }
 
-/*
- * The worker was handing over when the master was told to stop: its row and
- * leases still exist.  One last worker takes them over and releases them.
- */
-static void
-wind_up(struct master *m, struct slot *s)
-{
-	if (!m->stopping || !s->handed_over || m->wound_up[s->index])
-		return;
-	m->wound_up[s->index] = true;
-	start_worker(m, s);
-}
-
 /* Is a worker being replaced?  A reload replaces one at a time. */
 static bool
 is_replacing(const struct master *m, int64_t now)
@@ -220,40 +201,11 @@ is_replacing(const struct master *m, int64_t now)
 	return false;
 }
 
-static void
-converge_worker(struct master *m, struct slot *s, int64_t now)
-{
-	bool	want = !m->stopping && s->index < m->conf->master.workers;
-
-	if (s->pid != 0 && !want)
-		slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
-		    now + m->conf->master.stop_timeout);
-	else if (s->pid != 0 && s->gen != m->gen && !is_replacing(m, now))
-		slot_ask(s, ASK_HANDOVER, now + m->conf->master.stop_timeout);
-	else if (want && slot_is_due(s, now))
-		start_worker(m, s);
-	slot_prune_predecessors(s, m->conf->worker.claim_ttl, now);
-	slot_check(s, m->conf->master.hang_timeout, now);
-}
-
 static bool
 wants_helper(const struct master *m, unsigned i)
 {
 	return !m->stopping && (helpers[i].is_wanted == NULL ||
 	    helpers[i].is_wanted(m->conf));
-}
-
-static void
-start_helper(struct master *m, unsigned i)
-{
-	struct slot	*s = &m->helpers[i];
-
-	memset(s->line, 0, sizeof(*s->line));
-	s->line->started_at = s->line->alive_at = clock_ms();
-	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
-	s->line->generation = m->gen;
-	start_child(m, s, helpers[i].run);
-	s->line->pid = (int32_t)s->pid;
 }
 
 /* A helper may be silent for as long as its longest wait for a server. */
@@ -266,33 +218,52 @@ helper_hang(const struct master *m, unsigned i)
 	    helpers[i].silence_ms : hang;
 }
 
-static void
-converge_helper(struct master *m, unsigned i, int64_t now)
-{
-	struct slot	*s = &m->helpers[i];
-	bool		 want = wants_helper(m, i);
-
-	if (s->pid != 0 && (!want || s->gen != m->gen))
-		slot_ask(s, ASK_LEAVE, now + m->conf->master.stop_timeout);
-	else if (want && slot_is_due(s, now))
-		start_helper(m, i);
-	slot_check(s, helper_hang(m, i), now);
-}
-
 /* Make the children match what is wanted.  Safe to call at any time. */
 void
 children_converge(struct master *m, int64_t now)
 {
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		converge_worker(m, &m->slots[i], now);
-	for (unsigned i = 0; i < NHELPERS; i++)
-		converge_helper(m, i, now);
+	int64_t	stop_by = now + m->conf->master.stop_timeout;
+
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		struct slot	*s = &m->slots[i];
+		bool		 want = !m->stopping &&
+				    i < m->conf->master.workers;
+
+		if (s->pid != 0 && !want)
+			slot_ask(s, ASK_LEAVE, m->stopping ? m->stop_by :
+			    stop_by);
+		else if (s->pid != 0 && s->gen != m->gen &&
+		    !is_replacing(m, now))
+			slot_ask(s, ASK_HANDOVER, stop_by);
+		else if (want && slot_is_due(s, now))
+			start_worker(m, s);
+		slot_prune_predecessors(s, m->conf->worker.claim_ttl, now);
+		slot_check(s, m->conf->master.hang_timeout, now);
+	}
+	for (unsigned i = 0; i < NHELPERS; i++) {
+		struct slot	*s = &m->helpers[i];
+		bool		 want = wants_helper(m, i);
+
+		if (s->pid != 0 && (!want || s->gen != m->gen))
+			slot_ask(s, ASK_LEAVE, stop_by);
+		else if (want && slot_is_due(s, now)) {
+			memset(s->line, 0, sizeof(*s->line));
+			s->line->started_at = s->line->alive_at = clock_ms();
+			scoreboard_state(s->line, SCOREBOARD_STARTING,
+			    s->line->alive_at);
+			s->line->generation = m->gen;
+			start_child(m, s, helpers[i].run);
+			s->line->pid = (int32_t)s->pid;
+		}
+		slot_check(s, helper_hang(m, i), now);
+	}
 	if (has_repartition(m, SCOREBOARD_REPARTITION_OVER))
 		m->repartition = false;
 }
 
-static int64_t
-helpers_deadline(const struct master *m)
+/* The earliest time at which children_converge() has something to do, in ms. */
+int64_t
+children_deadline(const struct master *m, int64_t now)
 {
 	int64_t	at = INT64_MAX;
 
@@ -303,15 +274,6 @@ helpers_deadline(const struct master *m)
 		if (wants_helper(m, i) && s->pid == 0)
 			at = sooner(at, s->start_at);
 	}
-	return at;
-}
-
-/* The earliest time at which children_converge() has something to do, in ms. */
-int64_t
-children_deadline(const struct master *m, int64_t now)
-{
-	int64_t	at = helpers_deadline(m);
-
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
 		const struct slot *s = &m->slots[i];
 
@@ -326,26 +288,6 @@ children_deadline(const struct master *m, int64_t now)
 	return m->repartition ? sooner(at, now + REPLACE_POLL_MS) : at;
 }
 
-static struct slot *
-find_slot(struct master *m, pid_t pid)
-{
-	for (unsigned i = 0; i < NCHILDREN; i++)
-		if (m->slots[i].pid == pid)
-			return &m->slots[i];
-	return NULL;
-}
-
-static enum totals_role
-role_of(const struct slot *s)
-{
-	unsigned	i = 0;
-
-	while (i < TOTALS_ROLES - 1 && strcmp(s->role,
-	    totals_role_word((enum totals_role)i)) != 0)
-		i++;
-	return (enum totals_role)i;
-}
-
 /* Those that end with the master do not count. */
 static void
 count_end(struct master *m, const struct slot *s, int status)
@@ -354,48 +296,58 @@ count_end(struct master *m, const struct slot *s, int status)
 	enum totals_end	end = reload ? TOTALS_RELOAD :
 			    s->killed ? TOTALS_HANG :
 			    WIFSIGNALED(status) ? TOTALS_SIGNAL : TOTALS_EXIT;
+	unsigned	role = 0;
 
 	if (m->stopping || (s->asked != ASK_NONE && !reload))
 		return;
-	m->scoreboard->restarts[role_of(s)][end]++;
-}
-
-/*
- * A monitor that is stopped keeps its clients waiting, and has nothing to lose.
- * Other processes are stopped on purpose, by an operator or a debugger.
- */
-static void
-replace_stopped(const struct master *m, struct slot *s)
-{
-	if (s != &m->helpers[MONITOR])
-		return;
-	log_warn("monitor 0: pid %d was stopped by a signal: replaced",
-	    (int)s->pid);
-	kill(s->pid, SIGKILL);
+	while (role < TOTALS_ROLES - 1 && strcmp(s->role,
+	    totals_role_word((enum totals_role)role)) != 0)
+		role++;
+	m->scoreboard->restarts[role][end]++;
 }
 
 void
 children_reap(struct master *m, int64_t now)
 {
-	struct slot	*s;
+	struct slot	*s, *end = m->slots + NCHILDREN;
 	pid_t		 pid;
 	int		 status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0)
-		if ((s = find_slot(m, pid)) != NULL) {
-			if (WIFSTOPPED(status)) {
-				replace_stopped(m, s);
-				continue;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		for (s = m->slots; s < end && s->pid != pid; s++)
+			;
+		if (s == end)
+			continue;
+		if (WIFSTOPPED(status)) {
+			/*
+			 * Such a monitor keeps its clients waiting, and has
+			 * nothing to lose.  Other processes are stopped on
+			 * purpose, by an operator or a debugger.
+			 */
+			if (s == &m->helpers[MONITOR]) {
+				log_warn("monitor 0: pid %d was stopped by a "
+				    "signal: replaced", (int)s->pid);
+				kill(s->pid, SIGKILL);
 			}
-			count_end(m, s, status);
-			slot_exited(s, status, now);
-			if (s->died.text[0] != '\0')
-				scoreboard_error(m->line, s->died.text);
-			if (s >= m->helpers)	/* no worker */
-				continue;
-			succession_note(m, s);
-			wind_up(m, s);
+			continue;
 		}
+		count_end(m, s, status);
+		slot_exited(s, status, now);
+		if (s->died.text[0] != '\0')
+			scoreboard_error(m->line, s->died.text);
+		if (s >= m->helpers)	/* no worker */
+			continue;
+		succession_note(m, s);
+		/*
+		 * It was handing over when the master was told to stop: its row
+		 * and leases still exist.  One last worker takes them over and
+		 * releases them.
+		 */
+		if (m->stopping && s->handed_over && !m->wound_up[s->index]) {
+			m->wound_up[s->index] = true;
+			start_worker(m, s);
+		}
+	}
 }
 
 bool

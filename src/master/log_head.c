@@ -14,24 +14,18 @@ put_list(struct buf *b, const struct conf_list *l)
 		buf_printf(b, "%s%s", i == 0 ? "" : ",", l->items[i]);
 }
 
-/* Addresses have neither users nor passwords: conf refuses those. */
-static void
-put_database(struct buf *b, const struct conf *c)
-{
-	if (c->mysql.socket[0] != '\0')
-		buf_str(b, c->mysql.socket);
-	else
-		put_list(b, &c->mysql.hosts);
-	buf_printf(b, "/%s", c->mysql.database);
-}
-
 void
 log_head_write(const char *text, const struct conf *c, const char *path,
     uint32_t generation)
 {
 	struct buf	db = { 0 }, nats = { 0 };
 
-	put_database(&db, c);
+	/* Addresses have neither users nor passwords: conf refuses those. */
+	if (c->mysql.socket[0] != '\0')
+		buf_str(&db, c->mysql.socket);
+	else
+		put_list(&db, &c->mysql.hosts);
+	buf_printf(&db, "/%s", c->mysql.database);
 	if (conf_uses_driver(c, DRIVER_NATS))
 		put_list(&nats, &c->nats.servers);
 	log_head(LOG_FIELDS(LOG_TEXT("version", PACKAGE_VERSION),

@@ -164,21 +164,6 @@ take_option(struct options *o, int opt)
 	}
 }
 
-static void
-parse_options(struct options *o, int argc, char **argv)
-{
-	int	opt;
-
-	while ((opt = getopt_long(argc, argv, "c:tTfdp:Vh", longopts,
-	    NULL)) != -1)
-		take_option(o, opt);
-	if (optind < argc) {
-		display_print(stderr, "outbox-master: %s: unexpected argument\n",
-		    argv[optind]);
-		print_usage(stderr, EXIT_USAGE);
-	}
-}
-
 /*
  * Change to master.user, and check that it can read the secrets.  Returns the
  * exit status with an error, or 0.
@@ -277,14 +262,6 @@ become_service(const struct options *o, const struct conf *conf)
 		give_up_start(&e);
 }
 
-static bool
-wants_view(const struct options *o, const struct conf *conf)
-{
-	return !o->no_view && !o->detach && !o->report.silent &&
-	    !o->report.json && !conf_uses_driver(conf, DRIVER_STDOUT) &&
-	    view_is_possible();
-}
-
 /* A daemon without its view goes on with lines. */
 static bool
 show_view(const struct options *o, const struct conf *conf,
@@ -292,7 +269,8 @@ show_view(const struct options *o, const struct conf *conf,
 {
 	struct err	e;
 
-	if (!wants_view(o, conf))
+	if (o->no_view || o->detach || o->report.silent || o->report.json ||
+	    conf_uses_driver(conf, DRIVER_STDOUT) || !view_is_possible())
 		return false;
 	if (view_begin(v, o->conf_path, o->report.interval_ms, &e) < 0) {
 		log_warn("the view cannot be shown: %s", e.text);
@@ -376,37 +354,25 @@ test(struct options *o, const struct conf *conf)
 	return status;
 }
 
-/* Was the output written as a whole? */
-static int
-end_output(int status)
-{
-	if (fflush(stdout) != EOF && !ferror(stdout))
-		return status;
-	fputs("outbox-master: standard output cannot be written\n", stderr);
-	return status == 0 ? EXIT_FAILED : status;
-}
-
-/* A detached process changes its directory, and a reload reads the file. */
-static const char *
-absolute(const char *path)
-{
-	char	cwd[4096];
-
-	if (path[0] == '/' || getcwd(cwd, sizeof(cwd)) == NULL)
-		return path;
-	return xasprintf("%s/%s", cwd, path);
-}
-
 int
 main(int argc, char **argv, char **envp)
 {
 	struct options	 o = { .conf_path = DEFAULT_CONF };
 	struct conf	*conf;
 	struct err	 e;
+	char		 cwd[4096];
+	int		 opt, status;
 
 	setproctitle_init(argc, argv, envp);
 	environment_take();
-	parse_options(&o, argc, argv);
+	while ((opt = getopt_long(argc, argv, "c:tTfdp:Vh", longopts,
+	    NULL)) != -1)
+		take_option(&o, opt);
+	if (optind < argc) {
+		display_print(stderr, "outbox-master: %s: unexpected argument\n",
+		    argv[optind]);
+		print_usage(stderr, EXIT_USAGE);
+	}
 	conf = conf_load(o.conf_path, &o.override, &e);
 	if (conf == NULL) {
 		display_print(stderr, "outbox-master: %s\n", e.text);
@@ -418,18 +384,22 @@ main(int argc, char **argv, char **envp)
 	if (o.dump)
 		conf_dump(conf, stdout);
 	if (o.dump || o.test) {
-		int status = o.dump ? 0 : test(&o, conf);
-
+		status = o.dump ? 0 : test(&o, conf);
 		conf_free(conf);
-		return end_output(status);
+		if (fflush(stdout) != EOF && !ferror(stdout))
+			return status;
+		fputs("outbox-master: standard output cannot be written\n",
+		    stderr);
+		return status == 0 ? EXIT_FAILED : status;
 	}
 	sig_init();
 	if (o.once) {
-		int status = run_once(&o, conf);
-
+		status = run_once(&o, conf);
 		conf_free(conf);
 		return status;
 	}
-	o.conf_path = absolute(o.conf_path);
+	/* A detached process changes its directory; a reload reads the file. */
+	if (o.conf_path[0] != '/' && getcwd(cwd, sizeof(cwd)) != NULL)
+		o.conf_path = xasprintf("%s/%s", cwd, o.conf_path);
 	return run_service(&o, conf);
 }

@@ -92,30 +92,24 @@ loop(struct master *m)
 	}
 }
 
-static int
-open_files(struct master *m, struct err *e)
-{
-	char	*path = xasprintf("%s.scoreboard", m->a->run_prefix);
-
-	m->scoreboard = scoreboard_create(path, &m->scoreboard_fd, e);
-	free(path);
-	if (m->scoreboard == NULL)
-		return -1;
-	path = xasprintf("%s.workers", m->a->run_prefix);
-	m->predecessors_fd = predecessors_open(path, e);
-	free(path);
-	return m->predecessors_fd < 0 ? -1 : 0;
-}
-
 struct master *
 master_new(const struct master_args *a, struct conf *conf, struct err *e)
 {
 	struct master	*m = xcalloc(1, sizeof(*m));
+	char		*board = xasprintf("%s.scoreboard", a->run_prefix);
+	char		*workers = xasprintf("%s.workers", a->run_prefix);
+	bool		 opened;
 
 	m->a = a;
 	m->conf = m->born = conf;
 	m->gen = 1;
-	if (open_files(m, e) < 0 || wakeup_open(&m->wakeup, e) < 0) {
+	m->scoreboard = scoreboard_create(board, &m->scoreboard_fd, e);
+	opened = m->scoreboard != NULL &&
+	    (m->predecessors_fd = predecessors_open(workers, e)) >= 0 &&
+	    wakeup_open(&m->wakeup, e) == 0;
+	free(board);
+	free(workers);
+	if (!opened) {
 		scoreboard_close(m->scoreboard);
 		free(m);
 		return NULL;
@@ -124,17 +118,6 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	m->scoreboard->generation = m->line->generation = m->gen;
 	children_init(m);
 	return m;
-}
-
-static void
-log_start(const struct master *m)
-{
-	char	*text = xasprintf("started with %lld workers",
-		    (long long)m->conf->master.workers);
-
-	log_head_write(text, m->conf, m->a->conf_path, m->gen);
-	log_head_warn(m->conf);
-	free(text);
 }
 
 /* With the options that bear on the configuration: a reload applies them. */
@@ -171,7 +154,8 @@ note_stderr(struct scoreboard *b)
 int
 master_run(struct master *m)
 {
-	struct err	e;
+	struct err	 e;
+	char		*text;
 
 	m->line->pid = (int32_t)getpid();
 	m->line->started_at = m->line->alive_at = clock_ms();
@@ -181,7 +165,11 @@ master_run(struct master *m)
 		    e.text);
 	note_stderr(m->scoreboard);
 	set_title(m);
-	log_start(m);
+	text = xasprintf("started with %lld workers",
+	    (long long)m->conf->master.workers);
+	log_head_write(text, m->conf, m->a->conf_path, m->gen);
+	log_head_warn(m->conf);
+	free(text);
 	notify_open(&m->notify);
 	succession_inherit(m);
 	loop(m);

@@ -42,49 +42,33 @@ tell_text(const struct notify *n, const char *text)
 	buf_free(&b);
 }
 
-/* A path, or "@" and the name of an abstract socket. */
-static bool
-take_address(struct notify *n, const char *path)
-{
-	size_t	len = strlen(path);
-
-	if ((path[0] != '/' && path[0] != '@') ||
-	    len >= sizeof(n->to.sun_path))
-		return false;
-	n->to.sun_family = AF_UNIX;
-	memcpy(n->to.sun_path, path, len);
-	if (path[0] == '@')
-		n->to.sun_path[0] = '\0';
-	n->to_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	return true;
-}
-
-/* WATCHDOG_PID is another process's if we were started by a script. */
-static int64_t
-read_watchdog(void)
-{
-	const char	*usec = getenv("WATCHDOG_USEC");
-	const char	*pid = getenv("WATCHDOG_PID"), *error;
-	int64_t		 n;
-
-	if (usec == NULL)
-		return 0;
-	if (pid != NULL && strtonum(pid, 1, INT32_MAX, &error) != getpid())
-		return 0;
-	n = strtonum(usec, 1, INT64_MAX, &error);
-	return error == NULL ? n / 1000 : 0;
-}
-
 void
 notify_open(struct notify *n)
 {
-	const char	*path = getenv("NOTIFY_SOCKET");
+	const char	*path = getenv("NOTIFY_SOCKET"), *error;
+	const char	*usec = getenv("WATCHDOG_USEC");
+	const char	*pid = getenv("WATCHDOG_PID");
+	size_t		 len = path == NULL ? 0 : strlen(path);
+	int64_t		 us;
 
 	memset(n, 0, sizeof(*n));
 	n->fd = -1;
-	if (path != NULL && take_address(n, path)) {
+	/* A path, or "@" and the name of an abstract socket. */
+	if (len > 0 && len < sizeof(n->to.sun_path) &&
+	    (path[0] == '/' || path[0] == '@')) {
+		n->to.sun_family = AF_UNIX;
+		memcpy(n->to.sun_path, path, len);
+		if (path[0] == '@')
+			n->to.sun_path[0] = '\0';
+		n->to_size = (socklen_t)(offsetof(struct sockaddr_un,
+		    sun_path) + len);
 		n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		n->watchdog_ms = read_watchdog();
+		/* The pid is another's if we were started by a script. */
+		if (usec != NULL && (pid == NULL ||
+		    strtonum(pid, 1, INT32_MAX, &error) == getpid())) {
+			us = strtonum(usec, 1, INT64_MAX, &error);
+			n->watchdog_ms = error == NULL ? us / 1000 : 0;
+		}
 	}
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
@@ -97,12 +81,6 @@ notify_close(struct notify *n)
 	if (n->fd >= 0)
 		close(n->fd);
 	n->fd = -1;
-}
-
-static bool
-is_worker_ready(const struct scoreboard_line *l)
-{
-	return l->state != SCOREBOARD_FREE && l->state != SCOREBOARD_STARTING;
 }
 
 /* Why workers wait, what concerns most things first. */
@@ -147,31 +125,24 @@ put_wait(struct buf *b, const struct scoreboard *s)
 	}
 }
 
-static void
-put_status(struct buf *b, const struct scoreboard *s, int64_t workers)
-{
-	unsigned	running = 0;
-
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		running += s->lines[i].state == SCOREBOARD_RUNNING ||
-		    s->lines[i].state == SCOREBOARD_STANDBY;
-	buf_printf(b, "%u of %lld workers run", running, (long long)workers);
-	put_wait(b, s);
-	if (s->reload.result == SCOREBOARD_RELOAD_REFUSED ||
-	    s->reload.result == SCOREBOARD_RELOAD_WRONG) {
-		buf_str(b, "; the last reload was refused");
-		put_text(b, s->reload.why, sizeof(s->reload.why));
-	}
-}
-
 /* Told only when it has changed. */
 static void
 tell_status(struct notify *n, const struct scoreboard *s, int64_t workers)
 {
 	struct buf	b = { 0 };
 	char		status[sizeof(n->status)];
+	unsigned	running = 0;
 
-	put_status(&b, s, workers);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		running += s->lines[i].state == SCOREBOARD_RUNNING ||
+		    s->lines[i].state == SCOREBOARD_STANDBY;
+	buf_printf(&b, "%u of %lld workers run", running, (long long)workers);
+	put_wait(&b, s);
+	if (s->reload.result == SCOREBOARD_RELOAD_REFUSED ||
+	    s->reload.result == SCOREBOARD_RELOAD_WRONG) {
+		buf_str(&b, "; the last reload was refused");
+		put_text(&b, s->reload.why, sizeof(s->reload.why));
+	}
 	strlcpy(status, b.data, sizeof(status));
 	display_clean(status);
 	if (strcmp(status, n->status) != 0) {
@@ -183,23 +154,20 @@ tell_status(struct notify *n, const struct scoreboard *s, int64_t workers)
 	buf_free(&b);
 }
 
-static void
-tell_ready(struct notify *n, const struct scoreboard *s)
-{
-	for (unsigned i = 0; i < CONF_MAX_WORKERS && !n->is_ready; i++)
-		n->is_ready = is_worker_ready(&s->lines[i]);
-	if (n->is_ready)
-		tell_text(n, "READY=1\n");
-}
-
 void
 notify_look(struct notify *n, const struct scoreboard *s, int64_t workers)
 {
 	if (n->fd < 0)
 		return;
 	tell_status(n, s, workers);
-	if (!n->is_ready)
-		tell_ready(n, s);
+	if (n->is_ready)
+		return;
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
+		if (s->lines[i].state != SCOREBOARD_FREE &&
+		    s->lines[i].state != SCOREBOARD_STARTING)
+			n->is_ready = true;
+	if (n->is_ready)
+		tell_text(n, "READY=1\n");
 }
 
 bool

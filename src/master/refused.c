@@ -12,15 +12,6 @@
 /* A reload replaces a worker: its successor has to meet the type first. */
 #define GONE_MS		5000
 
-static struct refused_type *
-find_type(struct refused *r, const char *type)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (strcmp(r->types[i].type, type) == 0)
-			return &r->types[i];
-	return NULL;
-}
-
 static void
 say_refused(const struct refused_type *t, const struct scoreboard_refused *on)
 {
@@ -40,8 +31,11 @@ say_refused(const struct refused_type *t, const struct scoreboard_refused *on)
 static void
 look_at(struct refused *r, const struct scoreboard_refused *on, int64_t now)
 {
-	struct refused_type	*t = find_type(r, on->type);
+	struct refused_type	*t = NULL;
 
+	for (size_t i = 0; i < r->n && t == NULL; i++)
+		if (strcmp(r->types[i].type, on->type) == 0)
+			t = &r->types[i];
 	if (t == NULL && r->n < REFUSED_TYPES) {
 		t = &r->types[r->n++];
 		t->since = on->since;
@@ -53,24 +47,19 @@ look_at(struct refused *r, const struct scoreboard_refused *on, int64_t now)
 		t->seen_at = now;
 }
 
-static void
-look_at_line(struct refused *r, const struct scoreboard_line *l, int64_t now)
+void
+refused_look(struct refused *r, const struct scoreboard *b, int64_t now)
 {
 	struct scoreboard_refused	types[SCOREBOARD_REFUSED_TYPES];
 	size_t				n;
 
-	if (l->state == SCOREBOARD_FREE)
-		return;
-	n = scoreboard_refused_read(l, types);
-	for (size_t i = 0; i < n; i++)
-		look_at(r, &types[i], now);
-}
-
-void
-refused_look(struct refused *r, const struct scoreboard *b, int64_t now)
-{
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++)
-		look_at_line(r, &b->lines[i], now);
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		if (b->lines[i].state == SCOREBOARD_FREE)
+			continue;
+		n = scoreboard_refused_read(&b->lines[i], types);
+		for (size_t k = 0; k < n; k++)
+			look_at(r, &types[k], now);
+	}
 	for (size_t i = r->n; i-- > 0;) {
 		struct refused_type *t = &r->types[i];
 

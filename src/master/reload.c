@@ -30,29 +30,6 @@ warn_restart_keys(const struct conf *born, const struct conf *fresh,
 	}
 }
 
-/* What the workers report about the tables on the scoreboard: only a hint. */
-struct told {
-	bool	table, file;	/* where the partition counts are declared */
-	bool	strangers;	/* workers of another program are alive */
-};
-
-static struct told
-ask_scoreboard(const struct master *m)
-{
-	struct told	t = { false };
-
-	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
-		const struct scoreboard_line *l = m->slots[i].line;
-
-		if (m->slots[i].pid == 0)
-			continue;
-		t.table = t.table || l->counts_in == SCOREBOARD_COUNTS_TABLE;
-		t.file = t.file || l->counts_in == SCOREBOARD_COUNTS_FILE;
-		t.strangers = t.strangers || l->strangers > 0;
-	}
-	return t;
-}
-
 /*
  * Without a settings table the file declares the partition counts of producers.
  * Rows with labels of a count that it does not name would get out of order.
@@ -61,14 +38,25 @@ static int
 check_reload_counts(const struct master *m, const struct conf *fresh,
     struct err *e)
 {
-	struct told	t = ask_scoreboard(m);
 	int64_t		was = m->conf->outbox.partition_count;
+	bool		in_table = false, in_file = false;
+	bool		strangers = false;	/* workers of another program */
 	struct counts	c;
 
+	/* What the workers report about the tables: only a hint. */
+	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
+		const struct scoreboard_line *l = m->slots[i].line;
+
+		if (m->slots[i].pid == 0)
+			continue;
+		in_table = in_table || l->counts_in == SCOREBOARD_COUNTS_TABLE;
+		in_file = in_file || l->counts_in == SCOREBOARD_COUNTS_FILE;
+		strangers = strangers || l->strangers > 0;
+	}
 	/* No worker has seen the tables: none has used the former count. */
-	if (fresh->outbox.partition_count == was || t.table || !t.file)
+	if (fresh->outbox.partition_count == was || in_table || !in_file)
 		return 0;
-	if (t.strangers)
+	if (strangers)
 		return err_set(e, "outbox.partition_count: a worker of another "
 		    "program shares the tables, and under two counts it would "
 		    "break the order of keys: stop it first");
@@ -116,14 +104,6 @@ show_reload(struct master *m, enum scoreboard_reload_result result,
 	__atomic_add_fetch(&r->count, 1, __ATOMIC_RELEASE);
 }
 
-/* Workers are replaced one at a time: each leaves, and the next gets ready. */
-static int64_t
-longest_renewal(const struct master *m)
-{
-	return count_outdated(m) *
-	    (m->conf->master.stop_timeout + REPLACE_WAIT_MS);
-}
-
 /* Is the last reload that was accepted complete now?  Then say so, once. */
 void
 reload_note_renewed(struct master *m)
@@ -137,20 +117,6 @@ reload_note_renewed(struct master *m)
 	    __ATOMIC_RELEASE);
 	log_info("reload: all workers are of generation %u after %s", m->gen,
 	    duration_words(r->renewed_ms).text);
-}
-
-/* A log file that is new begins with the settings, as the first one does. */
-static int
-open_next_log(const struct master *m, const struct conf *fresh, struct err *e)
-{
-	const char	*target = fresh->log.target;
-
-	if (log_head_open(fresh, m->a->log_to_syslog, e) < 0)
-		return -1;
-	if (target[0] == '/' && strcmp(target, m->conf->log.target) != 0)
-		log_head_write("the log goes on here", fresh, m->a->conf_path,
-		    m->gen + 1);
-	return 0;
 }
 
 static void
@@ -179,12 +145,18 @@ load_again(struct master *m, int64_t began_at)
 		conf_free(fresh);
 		return NULL;
 	}
-	if (check_reload_counts(m, fresh, &e) == 0 &&
-	    open_next_log(m, fresh, &e) == 0)
-		return fresh;
-	refuse_reload(m, SCOREBOARD_RELOAD_REFUSED, began_at, &e);
-	conf_free(fresh);
-	return NULL;
+	if (check_reload_counts(m, fresh, &e) < 0 ||
+	    log_head_open(fresh, m->a->log_to_syslog, &e) < 0) {
+		refuse_reload(m, SCOREBOARD_RELOAD_REFUSED, began_at, &e);
+		conf_free(fresh);
+		return NULL;
+	}
+	/* A log file that is new begins with the settings, as the first did. */
+	if (fresh->log.target[0] == '/' &&
+	    strcmp(fresh->log.target, m->conf->log.target) != 0)
+		log_head_write("the log goes on here", fresh, m->a->conf_path,
+		    m->gen + 1);
+	return fresh;
 }
 
 void
@@ -207,8 +179,10 @@ reload_now(struct master *m)
 	/* Children that crashed may work with the new configuration. */
 	for (unsigned i = 0; i < NCHILDREN; i++)
 		m->slots[i].start_at = 0;
+	/* Workers are replaced one at a time: one leaves, one gets ready. */
 	show_reload(m, SCOREBOARD_RELOAD_ACCEPTED, &e, began_at,
-	    longest_renewal(m));
+	    count_outdated(m) * (m->conf->master.stop_timeout +
+	    REPLACE_WAIT_MS));
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("generation", m->gen),
 	    LOG_NUMBER("workers", fresh->master.workers)),
 	    "reload: generation %u, %lld workers, replaced one at a time",

@@ -73,12 +73,6 @@ slot_ask(struct slot *s, enum slot_ask how, int64_t kill_at)
 	kill(s->pid, how == ASK_LEAVE ? SIGTERM : SIGUSR2);
 }
 
-static bool
-is_hung(const struct slot *s, int64_t hang_ms, int64_t now)
-{
-	return hang_ms > 0 && now - s->line->alive_at >= hang_ms;
-}
-
 void
 slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 {
@@ -88,7 +82,7 @@ slot_check(struct slot *s, int64_t hang_ms, int64_t now)
 		log_event(LOG_LVL_WARN, ABOUT(s), "%s %u: pid %d did not stop "
 		    "within master.stop_timeout: killed", s->role, s->index,
 		    (int)s->pid);
-	} else if (is_hung(s, hang_ms, now)) {
+	} else if (hang_ms > 0 && now - s->line->alive_at >= hang_ms) {
 		log_event(LOG_LVL_ERROR, ABOUT(s), "%s %u: pid %d gave no sign "
 		    "of life for %s: killed; see master.hang_timeout", s->role,
 		    s->index, (int)s->pid, duration_words(hang_ms).text);
@@ -142,20 +136,6 @@ slot_prune_predecessors(struct slot *s, int64_t claim_ttl, int64_t now)
 	s->npredecessors = kept;
 }
 
-static struct err
-describe(int status)
-{
-	struct err	e;
-
-	if (WIFSIGNALED(status))
-		err_set(&e, "was killed by signal %d (%s)%s", WTERMSIG(status),
-		    strsignal(WTERMSIG(status)),
-		    WCOREDUMP(status) ? ", core dumped" : "");
-	else
-		err_set(&e, "exited with status %d", WEXITSTATUS(status));
-	return e;
-}
-
 static bool
 has_exited(int status, int code)
 {
@@ -169,32 +149,22 @@ has_left(int status)
 	return has_exited(status, 0);
 }
 
-static bool
-is_as_asked(const struct slot *s, int status)
-{
-	return s->asked != ASK_NONE && (has_left(status) ||
-	    has_exited(status, EXIT_HANDED_OVER));
-}
-
-static void
-log_departure(const struct slot *s, int status, int64_t lived)
-{
-	log_event(LOG_LVL_INFO, LOG_FIELDS(CHILD(s),
-	    LOG_NUMBER("duration_ms", lived)), "%s %u: pid %d %s after %s",
-	    s->role, s->index, (int)s->pid, has_left(status) ?
-	    "left as asked" : "handed over to its successor",
-	    duration_words(lived).text);
-}
-
 /* It was not to end, or not like this: says what comes next. */
 static void
 log_death(struct slot *s, int status, int64_t lived, int64_t now)
 {
-	int64_t	next = s->start_at > now ? s->start_at - now : 0;
-	bool	asked = s->asked != ASK_NONE;
+	int64_t		next = s->start_at > now ? s->start_at - now : 0;
+	bool		asked = s->asked != ASK_NONE;
+	struct err	how;
 
+	if (WIFSIGNALED(status))
+		err_set(&how, "was killed by signal %d (%s)%s",
+		    WTERMSIG(status), strsignal(WTERMSIG(status)),
+		    WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		err_set(&how, "exited with status %d", WEXITSTATUS(status));
 	err_set(&s->died, "%s %u: pid %d %s after %s; %s%s", s->role, s->index,
-	    (int)s->pid, describe(status).text, duration_words(lived).text,
+	    (int)s->pid, how.text, duration_words(lived).text,
 	    asked ? "it had been asked to stop" : "next start in ",
 	    asked ? "" : duration_words(next).text);
 	log_event(LOG_LVL_ERROR, LOG_FIELDS(CHILD(s),
@@ -203,18 +173,6 @@ log_death(struct slot *s, int status, int64_t lived, int64_t now)
 	    LOG_NUMBER("duration_ms", lived),
 	    LOG_NUMBER("next_start_ms", asked ? 0 : next)),
 	    "%s", s->died.text);
-}
-
-static void
-obituary(struct slot *s, int status, int64_t now)
-{
-	int64_t	lived = now - s->started_at;
-
-	s->died.text[0] = '\0';
-	if (is_as_asked(s, status))
-		log_departure(s, status, lived);
-	else
-		log_death(s, status, lived, now);
 }
 
 /*
@@ -245,11 +203,22 @@ slot_exited(struct slot *s, int status, int64_t now)
 {
 	bool	steady = now - s->started_at >= STEADY_MS && slot_is_ready(s);
 	bool	asked = s->asked != ASK_NONE;
+	int64_t	lived = now - s->started_at;
 
 	if (steady || asked)
 		backoff_reset(&s->backoff);
 	s->start_at = asked ? now : now + backoff_next(&s->backoff);
-	obituary(s, status, now);
+	s->died.text[0] = '\0';
+	if (asked && (has_left(status) ||
+	    has_exited(status, EXIT_HANDED_OVER)))
+		log_event(LOG_LVL_INFO, LOG_FIELDS(CHILD(s),
+		    LOG_NUMBER("duration_ms", lived)),
+		    "%s %u: pid %d %s after %s", s->role, s->index,
+		    (int)s->pid, has_left(status) ? "left as asked" :
+		    "handed over to its successor",
+		    duration_words(lived).text);
+	else
+		log_death(s, status, lived, now);
 	if (s->suspects != NULL)
 		suspect_message(s, status);
 	s->has_worked = s->has_worked || s->line->ticks > 0;

@@ -11,25 +11,18 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-/* For all workers: whichever gets their partitions, their claims are void. */
-static void
-show_predecessors(struct master *m, const struct slot *s)
-{
-	struct predecessor	all[SLOT_PREDECESSORS] = { { "", 0 } };
-
-	memcpy(all, s->predecessors, s->npredecessors * sizeof(all[0]));
-	memcpy(m->scoreboard->predecessors[s->index], all, sizeof(all));
-}
-
 /* Save the ids whose leases are to be taken over if we are killed now. */
 void
 succession_note(struct master *m, const struct slot *s)
 {
-	char		ids[PREDECESSORS_PER_SLOT][IDENT_SIZE];
-	size_t		n = 0;
-	struct err	e;
+	struct predecessor	all[SLOT_PREDECESSORS] = { { "", 0 } };
+	char			ids[PREDECESSORS_PER_SLOT][IDENT_SIZE];
+	size_t			n = 0;
+	struct err		e;
 
-	show_predecessors(m, s);
+	/* For all workers: whichever gets their partitions, claims are void. */
+	memcpy(all, s->predecessors, s->npredecessors * sizeof(all[0]));
+	memcpy(m->scoreboard->predecessors[s->index], all, sizeof(all));
 	for (size_t i = 0; i < s->npredecessors; i++)
 		memcpy(ids[n++], s->predecessors[i].id, IDENT_SIZE);
 	if (s->id[0] != '\0')

@@ -43,18 +43,6 @@ close_pair(int fds[2])
 			close(fds[i]);
 }
 
-/* A view that hangs must not hold up who writes. */
-static int
-open_pipes(struct pipes *p, struct err *e)
-{
-	*p = (struct pipes){ { -1, -1 }, { -1, -1 } };
-	if (pipe2(p->reports, O_CLOEXEC) < 0 ||
-	    fcntl(p->reports[1], F_SETFL, O_NONBLOCK) < 0 ||
-	    (isatty(STDERR_FILENO) && pipe2(p->log, O_CLOEXEC) < 0))
-		return err_set(e, "%s", strerror(errno));
-	return 0;
-}
-
 /*
  * Of all descriptors it gets its ends of the pipes alone: with the lock of the
  * pid file it could be in the way of the daemon's successor.
@@ -111,10 +99,13 @@ view_begin(struct view *v, const char *conf_path, int64_t window_ms,
 {
 	char		*path = daemon_find_outboxctl();
 	pid_t		 master = getpid();
-	struct pipes	 p;
+	struct pipes	 p = { { -1, -1 }, { -1, -1 } };
 
-	if (open_pipes(&p, e) < 0)
-		v->pid = -1;
+	/* A view that hangs must not hold up who writes. */
+	if (pipe2(p.reports, O_CLOEXEC) < 0 ||
+	    fcntl(p.reports[1], F_SETFL, O_NONBLOCK) < 0 ||
+	    (isatty(STDERR_FILENO) && pipe2(p.log, O_CLOEXEC) < 0))
+		v->pid = err_set(e, "%s", strerror(errno));
 	else if (access(path, X_OK) < 0)
 		v->pid = err_set(e, "%s: %s", path, strerror(errno));
 	else if (fflush(NULL), (v->pid = fork()) < 0)
