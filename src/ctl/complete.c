@@ -81,51 +81,41 @@ static const char tail[] =
 "\n"
 "complete -F _outboxctl outboxctl\n";
 
-static void
-print_options(const struct command *commands)
+void
+complete_print(const struct command *commands)
 {
-	fputs("\n_outboxctl_options() {\n\tcase $1 in\n", stdout);
-	for (const struct command *c = commands; c->words != NULL; c++) {
+	const struct command	*c;
+	const char		*name, *values;
+	size_t			 i = 0;
+
+	fputs(head, stdout);
+	for (c = commands; c->words != NULL; c++)
+		display_print(stdout, "%s\n", c->words);
+
+	fputs("help'\n\n_outboxctl_options() {\n\tcase $1 in\n", stdout);
+	for (c = commands; c->words != NULL; c++) {
 		display_print(stdout, "\t'%s '*) echo '--help", c->words);
 		args_names(c, stdout);
 		fputs("' ;;\n", stdout);
 	}
 	fputs("\t*) echo '--config --json --wide --version --help' ;;\n"
 	    "\tesac\n}\n", stdout);
-}
 
-/* Values of the option before the cursor, else arguments of the command. */
-static void
-print_values(const struct command *commands)
-{
-	const char	*name, *values;
-	size_t		 i = 0;
-
+	/* Of the option before the cursor, else arguments of the command. */
 	fputs("\n_outboxctl_values() {\n\tcase $1 in\n", stdout);
 	while ((values = args_values(&i, &name)) != NULL)
 		if (values[0] == '@')
-			display_print(stdout, "\t--%s) _outboxctl_ask %s ; return ;;\n", name,
-			    values + 1);
+			display_print(stdout, "\t--%s) _outboxctl_ask %s ; "
+			    "return ;;\n", name, values + 1);
 		else
-			display_print(stdout, "\t--%s) printf '%%s\\n' %s ; return ;;\n",
-			    name, values);
+			display_print(stdout, "\t--%s) printf '%%s\\n' %s ; "
+			    "return ;;\n", name, values);
 	fputs("\tesac\n\tcase $2 in\n", stdout);
-	for (const struct command *c = commands; c->words != NULL; c++)
+	for (c = commands; c->words != NULL; c++)
 		if (c->rest != NULL && strstr(c->rest, "LABEL") != NULL)
-			display_print(stdout, "\t'%s '*) _outboxctl_ask labels ;;\n",
-			    c->words);
+			display_print(stdout,
+			    "\t'%s '*) _outboxctl_ask labels ;;\n", c->words);
 	fputs("\tesac\n}\n", stdout);
-}
-
-void
-complete_print(const struct command *commands)
-{
-	fputs(head, stdout);
-	for (const struct command *c = commands; c->words != NULL; c++)
-		display_print(stdout, "%s\n", c->words);
-	fputs("help'\n", stdout);
-	print_options(commands);
-	print_values(commands);
 	fputs(tail, stdout);
 }
 
@@ -149,27 +139,6 @@ print_value(const char *text)
 	display_print(stdout, "%s\n", text);
 }
 
-static void
-print_known(struct store *s, bool types)
-{
-	struct err	 e;
-	struct db_rows	*rows;
-
-	if (store_open(s, &e) < 0)
-		return;
-	store_sql(s, "SELECT :values", SQL_EITHER("values", types,
-	    "DISTINCT {event_type} FROM "
-	    "(SELECT {event_type} FROM {events} ORDER BY {sequence} DESC "
-	    "LIMIT 1000) AS newest ORDER BY {event_type} LIMIT 200",
-	    "partition_key FROM {partitions} ORDER BY partition_key "
-	    "LIMIT 2000"));
-	if ((rows = store_query(s, "values", &e)) == NULL)
-		return;
-	while (db_next(rows))
-		print_value(db_text(rows, 0));
-	db_rows_free(rows);
-}
-
 void
 complete_values(const char *path, const char *what)
 {
@@ -177,6 +146,7 @@ complete_values(const char *path, const char *what)
 	struct err	 e;
 	struct conf	*conf;
 	struct store	*s;
+	struct db_rows	*rows = NULL;
 
 	signal(SIGALRM, on_alarm);
 	alarm(1);
@@ -186,7 +156,18 @@ complete_values(const char *path, const char *what)
 		print_value(conf->publish.types.items[i]);
 	fflush(stdout);
 	s = store_new(conf, "outboxctl", 1000);
-	print_known(s, types);
+	if (store_open(s, &e) == 0) {
+		store_sql(s, "SELECT :values", SQL_EITHER("values", types,
+		    "DISTINCT {event_type} FROM (SELECT {event_type} "
+		    "FROM {events} ORDER BY {sequence} DESC LIMIT 1000) "
+		    "AS newest ORDER BY {event_type} LIMIT 200",
+		    "partition_key FROM {partitions} ORDER BY partition_key "
+		    "LIMIT 2000"));
+		rows = store_query(s, "values", &e);
+	}
+	while (rows != NULL && db_next(rows))
+		print_value(db_text(rows, 0));
+	db_rows_free(rows);
 	store_free(s);
 	conf_free(conf);
 }

@@ -11,36 +11,6 @@
 static json_t	*value_json(const void *, const struct conf_key *);
 
 static json_t *
-list_json(const struct conf_list *list)
-{
-	json_t	*a = json_array();
-
-	for (size_t i = 0; i < list->n; i++)
-		json_array_append_new(a, json_string(list->items[i]));
-	return a;
-}
-
-static json_t *
-map_json(const struct conf_map *map)
-{
-	json_t	*o = json_object();
-
-	for (size_t i = 0; i < map->n; i++)
-		json_object_set_new(o, map->items[i].name,
-		    json_string(map->items[i].value));
-	return o;
-}
-
-/* A duration is a number of seconds, as without a unit in the file. */
-static json_t *
-seconds_json(int64_t ms)
-{
-	if (ms % 1000 == 0)
-		return json_integer(ms / 1000);
-	return json_real((double)ms / 1000);
-}
-
-static json_t *
 records_json(const struct conf_records *records, const struct conf_key *k)
 {
 	json_t	*a = json_array();
@@ -61,25 +31,23 @@ records_json(const struct conf_records *records, const struct conf_key *k)
 	return a;
 }
 
-/* A boolean stays one where another word is allowed as well. */
-static json_t *
-word_json(const char *word)
-{
-	if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0)
-		return json_boolean(word[0] == 't');
-	return json_string(word);
-}
-
 static json_t *
 value_json(const void *base, const struct conf_key *k)
 {
-	const void	*at = (const char *)base + k->at;
+	const void		*at = (const char *)base + k->at;
+	const struct conf_list	*list = at;
+	const struct conf_map	*map = at;
+	const char		*word;
+	int64_t			 ms;
+	json_t			*v;
 
 	switch (k->type) {
 	case CONF_INT:
 		return json_integer(*(const int64_t *)at);
-	case CONF_DURATION:
-		return seconds_json(*(const int64_t *)at);
+	case CONF_DURATION:	/* in seconds, as without a unit in the file */
+		ms = *(const int64_t *)at;
+		return ms % 1000 == 0 ? json_integer(ms / 1000) :
+		    json_real((double)ms / 1000);
 	case CONF_FRACTION:
 		return json_real(*(const double *)at);
 	case CONF_BOOL:
@@ -87,15 +55,25 @@ value_json(const void *base, const struct conf_key *k)
 	case CONF_STRING:
 		return json_string(*(char *const *)at);
 	case CONF_LIST:
-		return list_json(at);
+		v = json_array();
+		for (size_t i = 0; i < list->n; i++)
+			json_array_append_new(v, json_string(list->items[i]));
+		return v;
 	case CONF_MAP:
-		return map_json(at);
+		v = json_object();
+		for (size_t i = 0; i < map->n; i++)
+			json_object_set_new(v, map->items[i].name,
+			    json_string(map->items[i].value));
+		return v;
 	case CONF_RECORDS:
 		return records_json(at, k);
 	case CONF_ENUM:
 		break;
 	}
-	return word_json(k->words[*(const int *)at]);
+	/* A boolean stays one where another word is allowed as well. */
+	word = k->words[*(const int *)at];
+	return strcmp(word, "true") == 0 || strcmp(word, "false") == 0 ?
+	    json_boolean(word[0] == 't') : json_string(word);
 }
 
 /* The object of the section that a name is in; *name becomes its last part. */

@@ -180,16 +180,6 @@ finish(const struct command *c, int status)
 	return outcome_end(status);
 }
 
-/* Was JSON asked for?  To be known before the arguments are understood. */
-static bool
-wants_json(int argc, char **argv)
-{
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "--json") == 0)
-			return true;
-	return false;
-}
-
 /* Options before the command: -c FILE, --json and --wide. */
 static int
 take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
@@ -226,30 +216,6 @@ take_globals(int argc, char **argv, const char **path, bool *json, bool *wide)
 	return i;
 }
 
-static int
-run_command(struct ctl *c, const char *path)
-{
-	struct err	e;
-	int		status;
-
-	c->path = path;
-	ctl_use_file(path);
-	if (c->command->prepare != NULL &&
-	    (status = c->command->prepare(c)) != CTL_DONE)
-		return status;
-	if (c->command->needs != NEEDS_NOTHING &&
-	    (status = ctl_need_conf(c)) != CTL_DONE)
-		return status;
-	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
-		return ctl_error("%s", e.text);
-	if (c->command->needs <= NEEDS_DATABASE &&
-	    (status = ctl_connect(c)) != CTL_DONE)
-		return status;
-	if ((status = ctl_check_table(c)) != CTL_DONE)
-		return status;
-	return c->command->change != NULL ? change_run(c) : c->command->run(c);
-}
-
 /* Print help on a command, a group of commands, or all. */
 static int
 help_on(int nwords, char **words)
@@ -281,13 +247,19 @@ asks_for_help(int argc, char **argv, int *nwords)
 
 /* The arguments behind the command's words; the word before them is first. */
 static int
-parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
-    bool json)
+parse_and_run(struct ctl *c, int argc, char **argv, bool json)
 {
-	bool	wide = c->args.wide;
+	const struct command	*command = c->command;
+	bool			 wide = c->args.wide;
+	struct buf		 line = { 0 };
+	struct err		 e;
+	int			 status;
 
-	c->arguments = command_join(argc - 1, argv + 1);
-	if (args_parse(&c->args, c->command, argc, argv) != CTL_DONE)
+	buf_str(&line, "");
+	for (int i = 1; i < argc; i++)
+		buf_printf(&line, "%s%s", i == 1 ? "" : " ", argv[i]);
+	c->arguments = line.data;
+	if (args_parse(&c->args, command, argc, argv) != CTL_DONE)
 		return CTL_USAGE;
 	c->args.json = c->args.json || json;
 	c->args.wide = c->args.wide || wide;
@@ -295,31 +267,41 @@ parse_and_run(struct ctl *c, int argc, char **argv, const char *path,
 		outcome_begin();
 	if (c->args.watch)
 		outcome_stream();
-	return run_command(c, path);
-}
 
-/* There would be passwords and payloads in it. */
-static void
-give_up_core_dumps(void)
-{
-	const struct rlimit	none = { 0, 0 };
-
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
-		ctl_error("setrlimit: %s", strerror(errno));
+	ctl_use_file(c->path);
+	if (command->prepare != NULL &&
+	    (status = command->prepare(c)) != CTL_DONE)
+		return status;
+	if (command->needs != NEEDS_NOTHING &&
+	    (status = ctl_need_conf(c)) != CTL_DONE)
+		return status;
+	if (log_open("stderr", LOG_LVL_ERROR, false, &e) < 0)
+		return ctl_error("%s", e.text);
+	if (command->needs <= NEEDS_DATABASE &&
+	    (status = ctl_connect(c)) != CTL_DONE)
+		return status;
+	if ((status = ctl_check_table(c)) != CTL_DONE)
+		return status;
+	return command->change != NULL ? change_run(c) : command->run(c);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct ctl	 c = { 0 };
-	const char	*path = DEFAULT_CONF;
-	bool		 json = false, wide = false;
-	int		 at, nwords, status;
+	const struct rlimit	 none = { 0, 0 };
+	struct ctl		 c = { 0 };
+	const char		*path = DEFAULT_CONF;
+	bool			 json = false, wide = false;
+	int			 at, nwords, status;
 
 	environment_take();
-	give_up_core_dumps();
-	if (wants_json(argc, argv))
-		outcome_begin();
+	/* There would be passwords and payloads in a core dump. */
+	if (setrlimit(RLIMIT_CORE, &none) < 0)
+		ctl_error("setrlimit: %s", strerror(errno));
+	/* Was JSON asked for?  Errors in the arguments are told in it, too. */
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			outcome_begin();
 	at = take_globals(argc, argv, &path, &json, &wide);
 	if (at == argc) {
 		help_all(commands, stderr);
@@ -335,9 +317,10 @@ main(int argc, char **argv)
 		return finish(NULL, command_unknown(commands, argv[at]));
 	at += nwords;
 	c.table = commands;
+	c.path = path;
 	c.args.wide = wide;
 	status = finish(c.command, parse_and_run(&c, argc - at + 1,
-	    argv + at - 1, path, json));
+	    argv + at - 1, json));
 	store_free(c.store);
 	conf_free(c.conf);
 	args_free(&c.args);

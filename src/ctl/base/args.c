@@ -159,19 +159,6 @@ takes(const struct command *c, const struct option_row *o)
 	return c->options != NULL && is_word_among(c->options, o->name);
 }
 
-static int
-read_number(int64_t *to, const struct option_row *o, const char *text)
-{
-	const char	*error;
-
-	*to = strtonum(text, o->min, o->max, &error);
-	if (error != NULL)
-		return ctl_misuse_value(o->name, "\"%s\" is not a number "
-		    "from %lld to %lld", text, (long long)o->min,
-		    (long long)o->max);
-	return CTL_DONE;
-}
-
 /* "90m" in seconds; 0: not an age. */
 static int64_t
 parse_age(const char *text)
@@ -190,17 +177,6 @@ parse_age(const char *text)
 		if (units[i].letter == *end)
 			return n * units[i].seconds;
 	return 0;
-}
-
-static int
-read_span(int64_t *to, const struct option_row *o, const char *text)
-{
-	*to = parse_age(text);
-	if (*to < o->min || *to > o->max)
-		return ctl_misuse_value(o->name, "\"%s\" is not a duration "
-		    "such as 90s, 30m, 2h or 7d, of %lld s to %lld d", text,
-		    (long long)o->min, (long long)o->max / 86400);
-	return CTL_DONE;
 }
 
 /* Has the text a digit for each 0 of the form, and else the same characters? */
@@ -246,7 +222,9 @@ read_time(char **to, const struct option_row *o, const char *text)
 static int
 take_option_value(struct args *a, const struct option_row *o, const char *text)
 {
-	void	*at = (char *)a + o->at;
+	void		*at = (char *)a + o->at;
+	const char	*error;
+	int64_t		 n;
 
 	switch (o->value) {
 	case FLAG:
@@ -256,11 +234,22 @@ take_option_value(struct args *a, const struct option_row *o, const char *text)
 		*(const char **)at = text;
 		break;
 	case NUMBER:
-		return read_number(at, o, text);
+		*(int64_t *)at = strtonum(text, o->min, o->max, &error);
+		if (error != NULL)
+			return ctl_misuse_value(o->name, "\"%s\" is not a "
+			    "number from %lld to %lld", text,
+			    (long long)o->min, (long long)o->max);
+		break;
 	case TIME:
 		return read_time(at, o, text);
 	case SPAN:
-		return read_span(at, o, text);
+		*(int64_t *)at = n = parse_age(text);
+		if (n < o->min || n > o->max)
+			return ctl_misuse_value(o->name, "\"%s\" is not a "
+			    "duration such as 90s, 30m, 2h or 7d, of %lld s "
+			    "to %lld d", text, (long long)o->min,
+			    (long long)o->max / 86400);
+		break;
 	}
 	return CTL_DONE;
 }
@@ -273,34 +262,26 @@ list_name(const struct command *c)
 	    strstr(c->rest, "LABEL") != NULL ? "labels" : "keys";
 }
 
-/*
- * Of a command for a list, which a script may have found empty: nothing is
- * never all.  The rule for all of them is here.
- */
-static int
-refuse_nothing(const struct command *c)
-{
-	bool	filters = is_word_among(c->options, "key") &&
-		    !is_word_among(c->options, "group");
-	char	text[80];
-
-	snprintf(text, sizeof(text), "give either %s%s or all", list_name(c),
-	    filters ? ", key, type, partition, since" : "");
-	return ctl_misuse_of("missing", list_name(c), text, "give either "
-	    "%.*s%s or --all", (int)strcspn(c->rest + 1, "]"), c->rest + 1,
-	    filters ? ", --key, --type, --partition, --since" : "");
-}
-
 static int
 check_rest(const struct args *a, const struct command *c)
 {
-	char	text[40];
-	bool	chosen = a->nrest > 0 || a->all || a->key != NULL ||
+	char	text[80];
+	bool	filters, chosen = a->nrest > 0 || a->all || a->key != NULL ||
 		    a->type != NULL || a->partition != NULL ||
 		    a->since != NULL;
 
-	if (c->max == INT_MAX && c->min == 0 && !chosen)
-		return refuse_nothing(c);
+	/* A script may have found an empty list: nothing is never all. */
+	if (c->max == INT_MAX && c->min == 0 && !chosen) {
+		filters = is_word_among(c->options, "key") &&
+		    !is_word_among(c->options, "group");
+		snprintf(text, sizeof(text), "give either %s%s or all",
+		    list_name(c), filters ? ", key, type, partition, since" :
+		    "");
+		return ctl_misuse_of("missing", list_name(c), text, "give "
+		    "either %.*s%s or --all", (int)strcspn(c->rest + 1, "]"),
+		    c->rest + 1, filters ? ", --key, --type, --partition, "
+		    "--since" : "");
+	}
 	if (a->nrest > c->max)
 		return ctl_misuse("%s: unexpected argument", a->rest[c->max]);
 	if (a->nrest >= c->min)

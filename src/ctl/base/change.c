@@ -81,27 +81,20 @@ choose_filtered(struct chosen *r, struct err *e)
 	return rc;
 }
 
-static bool
-is_named_before(const struct args *a, int i)
-{
-	int	k = 0;
-
-	while (a->rest[i] != NULL && a->rest[k] != NULL &&
-	    strcmp(a->rest[k], a->rest[i]) != 0)
-		k++;
-	return k < i;
-}
-
-/* rest ends with NULL: that stands for all. */
+/* Each key once; rest ends with NULL: that stands for all. */
 static int
 choose_keys(struct chosen *r, struct err *e)
 {
 	const struct args	*a = &r->c->args;
 	size_t			 before;
-	int			 i = 0;
+	int			 i = 0, k;
 
 	do {
-		if (is_named_before(a, i))
+		k = 0;
+		while (a->rest[i] != NULL && a->rest[k] != NULL &&
+		    strcmp(a->rest[k], a->rest[i]) != 0)
+			k++;
+		if (k < i)
 			continue;
 		before = r->n;
 		r->nkeys++;
@@ -302,19 +295,6 @@ change_check_filter(struct chosen *r)
 }
 
 static int
-check(struct chosen *r)
-{
-	const struct change	*how = r->how;
-	int			 status = how->check == NULL ? CTL_DONE :
-				    how->check(r);
-
-	if (status == CTL_DONE && how->select != NULL &&
-	    (r->named = args_sequences(&r->c->args)) == NULL)
-		status = CTL_USAGE;
-	return status;
-}
-
-static int
 run(struct chosen *r)
 {
 	const struct change	*how = r->how;
@@ -352,8 +332,12 @@ change_run(struct ctl *c)
 	struct chosen		 r = { .c = c, .how = how, .done = how->done,
 				    .bar.what = how->bar,
 				    .own = xcalloc(1, how->own_size + 1) };
-	int			 status = check(&r);
+	int			 status = how->check == NULL ? CTL_DONE :
+				    how->check(&r);
 
+	if (status == CTL_DONE && how->select != NULL &&
+	    (r.named = args_sequences(&c->args)) == NULL)
+		status = CTL_USAGE;
 	if (status == CTL_DONE)
 		status = run(&r);
 	if (how->end != NULL)

@@ -73,14 +73,3 @@ command_remedy(const struct command *c)
 	    c == NULL ? "" : c->words, c == NULL ? "" : " ");
 	outcome_remedy(remedy);
 }
-
-char *
-command_join(int argc, char **argv)
-{
-	struct buf	b = { 0 };
-
-	buf_str(&b, "");
-	for (int i = 0; i < argc; i++)
-		buf_printf(&b, "%s%s", i == 0 ? "" : " ", argv[i]);
-	return b.data;
-}

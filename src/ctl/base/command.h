@@ -18,7 +18,4 @@ bool	command_is_help(const char *word);
 /* After wrong usage the remedy is help; NULL: no command is known. */
 void	command_remedy(const struct command *);
 
-/* The arguments as one text, for the audit; the caller frees. */
-char	*command_join(int argc, char **argv);
-
 #endif

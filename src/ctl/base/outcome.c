@@ -52,25 +52,21 @@ outcome_line(struct buf *line, json_t *v)
 	return is_json;
 }
 
-/* The status is the one that a shell reports of the signal. */
-static void
-wait_for_reader(void)
-{
-	struct pollfd	out = { .fd = STDOUT_FILENO, .events = POLLOUT };
-
-	while (sig_wait(&out, 1, -1) == 0)
-		if (poll(&out, 1, PATIENCE_MS) == 0)
-			_exit(128 + (got_hup ? SIGHUP : SIGTERM));
-}
-
-/* In pieces that a pipe takes as a whole, once it takes anything. */
+/*
+ * In pieces that a pipe takes as a whole, once it takes anything.  After a
+ * signal it waits for a reader no longer, and ends with the status that a shell
+ * reports of the signal.
+ */
 static bool
 write_all(const char *p, size_t left)
 {
-	ssize_t	n;
+	struct pollfd	out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	ssize_t		n;
 
 	for (; left > 0; p += n, left -= (size_t)n) {
-		wait_for_reader();
+		while (sig_wait(&out, 1, -1) == 0)
+			if (poll(&out, 1, PATIENCE_MS) == 0)
+				_exit(128 + (got_hup ? SIGHUP : SIGTERM));
 		n = write(STDOUT_FILENO, p, left < PIPE_BUF ? left : PIPE_BUF);
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return false;

@@ -354,52 +354,48 @@ put_row(const struct table *t, const json_t *row)
 	fputc('\n', screen_out());
 }
 
-static void
-put_table(struct table *t)
-{
-	const char	*lead = "(no room for ";
-	json_t		*row;
-	size_t		 i;
-
-	for (i = 0; i < t->ncolumns; i++)
-		measure_column(t, &t->columns[i]);
-	while (t->room > 0 && table_width(t, true) > t->room &&
-	    leave_out_column(t))
-		continue;
-	while (t->room > 0 && table_width(t, false) > t->room &&
-	    narrow_column(t))
-		continue;
-	put_row(t, NULL);
-	json_array_foreach(t->rows, i, row)
-		put_row(t, row);
-	for (i = 0; i < t->ncolumns; i++)
-		if (t->columns[i].is_left_out) {
-			display_print(screen_out(), "%s%s", lead,
-			    t->columns[i].name);
-			lead = ", ";
-		}
-	if (*lead == ',')
-		fputs("; --wide shows all)\n", screen_out());
-}
-
 void
 print_rows(const struct ctl *c, const char *const *columns, json_t *rows)
 {
-	struct table	t = { .rows = rows, .room = screen_width(c) };
+	struct table	 t = { .rows = rows, .room = screen_width(c) };
+	const char	*lead = "(no room for ";
+	json_t		*row;
+	size_t		 i;
 
 	if (c->args.json) {
 		print_object(c, rows);
 		return;
 	}
-	for (; t.ncolumns < COLUMNS_MAX && columns[t.ncolumns] != NULL;
-	    t.ncolumns++)
-		t.columns[t.ncolumns] = (struct column){
-		    .member = columns[t.ncolumns],
-		    .name = print_name(columns[t.ncolumns]) };
-	if (json_array_size(rows) > 0 && t.ncolumns > 0)
-		put_table(&t);
-	for (size_t i = 0; i < t.ncolumns; i++)
+	if (json_array_size(rows) == 0 || columns[0] == NULL) {
+		json_decref(rows);
+		return;
+	}
+	for (i = 0; i < COLUMNS_MAX && columns[i] != NULL; i++) {
+		t.columns[i] = (struct column){ .member = columns[i],
+		    .name = print_name(columns[i]) };
+		measure_column(&t, &t.columns[i]);
+	}
+	t.ncolumns = i;
+	while (t.room > 0 && table_width(&t, true) > t.room &&
+	    leave_out_column(&t))
+		continue;
+	while (t.room > 0 && table_width(&t, false) > t.room &&
+	    narrow_column(&t))
+		continue;
+
+	put_row(&t, NULL);
+	json_array_foreach(rows, i, row)
+		put_row(&t, row);
+	for (i = 0; i < t.ncolumns; i++) {
+		if (t.columns[i].is_left_out) {
+			display_print(screen_out(), "%s%s", lead,
+			    t.columns[i].name);
+			lead = ", ";
+		}
 		free(t.columns[i].name);
+	}
+	if (*lead == ',')
+		fputs("; --wide shows all)\n", screen_out());
 	json_decref(rows);
 }
 

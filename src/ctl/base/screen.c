@@ -150,47 +150,41 @@ screen_begin(void)
 		picture = open_memstream(&picture_text, &picture_size);
 }
 
-/* Append the lines that fit into the rows; the last row is the cursor's. */
-static void
-add_picture(struct buf *b, char *text, int rows, int columns)
-{
-	char	*line, *end;
-	int	 used = 0, left = 0;
-
-	for (line = text; (end = strchr(line, '\n')) != NULL; line = end + 1)
-		left++;
-	for (line = text; (end = strchr(line, '\n')) != NULL; line = end + 1) {
-		int width, height;
-
-		*end = '\0';
-		width = display_width(line);
-		height = width == 0 ? 1 : (width + columns - 1) / columns;
-		if (rows > 0 && used + height + (left > 1) > rows - 1)
-			break;
-		buf_str(b, line);
-		/* A cursor behind the last column is still in it. */
-		if (width == 0 || width % columns != 0)
-			buf_str(b, CLEAR_LINE);
-		buf_str(b, "\n");
-		used += height;
-		left--;
-	}
-	if (left > 0)
-		buf_printf(b, "(%d more lines)" CLEAR_LINE "\n", left);
-}
-
+/* The lines that fit into the rows; the last row is the cursor's. */
 void
 screen_end(void)
 {
-	struct buf	b = { 0 };
+	struct buf	 b = { 0 };
+	char		*line, *end;
+	int		 rows, columns, width, height, used = 0, left = 0;
 
 	if (picture == NULL)
 		return;
 	fclose(picture);
 	picture = NULL;
+	rows = terminal_size().ws_row;
+	columns = terminal_width();
 	buf_str(&b, HOME);
-	add_picture(&b, picture_text, terminal_size().ws_row,
-	    terminal_width());
+	for (line = picture_text; (end = strchr(line, '\n')) != NULL;
+	    line = end + 1)
+		left++;
+	for (line = picture_text; (end = strchr(line, '\n')) != NULL;
+	    line = end + 1) {
+		*end = '\0';
+		width = display_width(line);
+		height = width == 0 ? 1 : (width + columns - 1) / columns;
+		if (rows > 0 && used + height + (left > 1) > rows - 1)
+			break;
+		buf_str(&b, line);
+		/* A cursor behind the last column is still in it. */
+		if (width == 0 || width % columns != 0)
+			buf_str(&b, CLEAR_LINE);
+		buf_str(&b, "\n");
+		used += height;
+		left--;
+	}
+	if (left > 0)
+		buf_printf(&b, "(%d more lines)" CLEAR_LINE "\n", left);
 	buf_str(&b, CLEAR_BELOW);
 	fwrite(b.data, 1, b.len, stdout);
 	fflush(stdout);

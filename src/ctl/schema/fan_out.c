@@ -18,26 +18,23 @@
 
 #define TYPES_MAX	4000	/* characters of settings.types */
 
-/* A pattern such as "order.*"; both servers read a backslash as we do. */
-static void
-put_regexp(struct buf *to, const char *pattern)
-{
-	for (; *pattern != '\0'; pattern++) {
-		if (*pattern == '*')
-			buf_str(to, ".");
-		else if (ispunct((unsigned char)*pattern))
-			buf_str(to, "\\");
-		buf_add(to, pattern, 1);
-	}
-}
-
-/* All characters, also a line feed, and to the end of the text. */
+/*
+ * The patterns, such as "order.*", as one regular expression; both servers read
+ * a backslash as we do.  "." is any character, also a line feed, and the whole
+ * text has to match.
+ */
 static int
 put_types(const struct conf_list *types, struct buf *to, struct err *e)
 {
 	for (size_t i = 0; i < types->n; i++) {
 		buf_str(to, i == 0 ? "(?s)\\A(" : "|");
-		put_regexp(to, types->items[i]);
+		for (const char *p = types->items[i]; *p != '\0'; p++) {
+			if (*p == '*')
+				buf_str(to, ".");
+			else if (ispunct((unsigned char)*p))
+				buf_str(to, "\\");
+			buf_add(to, p, 1);
+		}
 	}
 	buf_str(to, types->n == 0 ? "" : ")\\z");
 	return to->len <= TYPES_MAX ? 0 : err_set(e, "publish.types: as a "
@@ -60,67 +57,39 @@ free_peers(struct peers *p)
 	free(p->settings);
 }
 
-static bool
-is_right(struct ctl *c, const struct db_rows *rows)
-{
-	char	destination[CONF_DESTINATION];
-
-	return strcmp(db_text(rows, 1),
-	    store_table_name(c->store, T_SETTINGS)) == 0 &&
-	    strcmp(db_text(rows, 2),
-	    conf_destination(c->conf, destination)) == 0;
-}
-
 static int
 read_peers(struct ctl *c, struct peers *p, struct err *e)
 {
-	const char	*own = store_table_name(c->store, T_OUTBOX);
+	struct store	*s = c->store;
+	char		 destination[CONF_DESTINATION];
 	struct db_rows	*rows;
 
 	*p = (struct peers){ 0 };
-	store_sql(c->store, "SELECT name, settings, destination "
+	store_sql(s, "SELECT name, settings, destination "
 	    "FROM {registry} WHERE source = :events ORDER BY name",
-	    SQL_TEXT("events", store_table_name(c->store, T_EVENTS)));
-	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
+	    SQL_TEXT("events", store_table_name(s, T_EVENTS)));
+	if ((rows = store_query(s, c->command->words, e)) == NULL)
 		return -1;
 	p->names = xcalloc(db_nrows(rows) + 1, sizeof(*p->names));
 	p->settings = xcalloc(db_nrows(rows) + 1, sizeof(*p->settings));
 	for (; db_next(rows); p->n++) {
 		strlcpy(p->names[p->n], db_text(rows, 0), DB_NAME_SIZE);
 		strlcpy(p->settings[p->n], db_text(rows, 1), DB_NAME_SIZE);
-		if (strcmp(p->names[p->n], own) != 0)
+		if (strcmp(p->names[p->n], store_table_name(s, T_OUTBOX)) != 0)
 			continue;
 		p->listed = true;
-		p->right = is_right(c, rows);
+		p->right = strcmp(db_text(rows, 1),
+		    store_table_name(s, T_SETTINGS)) == 0 &&
+		    strcmp(db_text(rows, 2),
+		    conf_destination(c->conf, destination)) == 0;
 	}
 	db_rows_free(rows);
 	return 0;
 }
 
-static bool
-can_fan_out(const struct ctl *c)
-{
-	return !store_is_inline(c->store) && !store_is_pillar(c->store);
-}
-
 /*
  * What is registered
  */
-
-static int
-put_row(struct ctl *c, struct err *e)
-{
-	struct store	*s = c->store;
-	char		 destination[CONF_DESTINATION];
-
-	store_sql(s, "REPLACE INTO {registry} (name, source, settings, "
-	    "destination) VALUES (:outbox, :events, :settings, :destination)",
-	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)),
-	    SQL_TEXT("events", store_table_name(s, T_EVENTS)),
-	    SQL_TEXT("settings", store_table_name(s, T_SETTINGS)),
-	    SQL_TEXT("destination", conf_destination(c->conf, destination)));
-	return store_exec(s, c->command->words, NULL, e);
-}
 
 /* As the procedure reads it; "": the key. */
 static const char *
@@ -147,14 +116,6 @@ put_settings(struct ctl *c, void *arg, struct err *e)
 	}
 	buf_free(&types);
 	return rc;
-}
-
-static int
-put_flag(struct ctl *c, const char *settings, bool fan_out, struct err *e)
-{
-	store_sql(c->store, "UPDATE :settings SET fan_out = :flag WHERE id = 1",
-	    SQL_NAME("settings", settings), SQL_NUMBER("flag", fan_out));
-	return store_exec(c->store, c->command->words, NULL, e);
 }
 
 /*
@@ -208,15 +169,27 @@ refuse_no_column(struct ctl *c, struct err *e)
 static int
 write_registry(struct ctl *c, void *arg, struct err *e)
 {
-	struct peers	p;
-	int		rc = 0;
+	struct store	*s = c->store;
+	char		 destination[CONF_DESTINATION];
+	struct peers	 p;
+	int		 rc = 0;
 
 	(void)arg;
-	if (put_row(c, e) < 0 || put_settings(c, NULL, e) < 0 ||
-	    read_peers(c, &p, e) < 0)
+	store_sql(s, "REPLACE INTO {registry} (name, source, settings, "
+	    "destination) VALUES (:outbox, :events, :settings, :destination)",
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)),
+	    SQL_TEXT("events", store_table_name(s, T_EVENTS)),
+	    SQL_TEXT("settings", store_table_name(s, T_SETTINGS)),
+	    SQL_TEXT("destination", conf_destination(c->conf, destination)));
+	if (store_exec(s, c->command->words, NULL, e) < 0 ||
+	    put_settings(c, NULL, e) < 0 || read_peers(c, &p, e) < 0)
 		return -1;
-	for (size_t i = 0; rc == 0 && i < p.n; i++)
-		rc = put_flag(c, p.settings[i], p.n > 1, e);
+	for (size_t i = 0; rc == 0 && i < p.n; i++) {
+		store_sql(s, "UPDATE :settings SET fan_out = :flag "
+		    "WHERE id = 1", SQL_NAME("settings", p.settings[i]),
+		    SQL_NUMBER("flag", p.n > 1));
+		rc = store_exec(s, c->command->words, NULL, e);
+	}
 	free_peers(&p);
 	return rc;
 }
@@ -232,7 +205,7 @@ fan_out_register(struct ctl *c, struct err *e)
 		return 0;
 	if (refuse_no_column(c, e) < 0 || refuse_other_value(c, e) < 0)
 		return -1;
-	if (!can_fan_out(c))
+	if (store_is_inline(c->store))
 		return ctl_transaction(c, put_settings, NULL, e);
 	if (read_peers(c, &p, e) < 0)
 		return -1;
@@ -248,39 +221,6 @@ fan_out_register(struct ctl *c, struct err *e)
 /*
  * What is to be corrected
  */
-
-/* Is the flag, or are the types, of another value than they should be? */
-static int
-read_settings(struct ctl *c, bool *flagged, bool *same_types, struct err *e)
-{
-	struct buf	 types = { 0 };
-	struct db_rows	*rows;
-
-	if (put_types(&c->conf->publish.types, &types, e) < 0) {
-		buf_free(&types);
-		return -1;
-	}
-	store_sql(c->store, "SELECT fan_out = 1, COALESCE(types, '') = :types "
-	    "FROM {settings} WHERE id = 1", SQL_TEXT("types", types.data));
-	buf_free(&types);
-	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
-		return -1;
-	*flagged = *same_types = true;
-	if (db_next(rows)) {
-		*flagged = db_u64(rows, 0) != 0;
-		*same_types = db_u64(rows, 1) != 0;
-	}
-	db_rows_free(rows);
-	return 0;
-}
-
-static void
-find_entry(struct check *k, enum schema_level level, const char *cost,
-    const char *what)
-{
-	schema_find_about(k, T_REGISTRY, schema_name(k, T_OUTBOX), level, cost,
-	    "%s", what)->by = BY_REGISTRY;
-}
 
 /* With "outbox" as a name: its procedure is older, or its trigger is there. */
 static void
@@ -358,48 +298,61 @@ check_triggers(struct check *k, const struct peers *p, struct err *e)
 static int
 check_peers(struct check *k, const struct peers *p, struct err *e)
 {
-	bool	flagged, same_types;
+	struct ctl	*c = k->ctl;
+	const char	*about = schema_name(k, T_OUTBOX);
+	bool		 flagged = true, same_types = true;
+	struct schema_finding *f = NULL;
+	struct buf	 types = { 0 };
+	struct db_rows	*rows;
 
-	if (read_settings(k->ctl, &flagged, &same_types, e) < 0)
+	if (put_types(&c->conf->publish.types, &types, e) < 0) {
+		buf_free(&types);
 		return -1;
+	}
+	store_sql(c->store, "SELECT fan_out = 1, COALESCE(types, '') = :types "
+	    "FROM {settings} WHERE id = 1", SQL_TEXT("types", types.data));
+	buf_free(&types);
+	if ((rows = store_query(c->store, c->command->words, e)) == NULL)
+		return -1;
+	if (db_next(rows)) {
+		flagged = db_u64(rows, 0) != 0;
+		same_types = db_u64(rows, 1) != 0;
+	}
+	db_rows_free(rows);
+
 	if (!p->listed || !flagged)
-		find_entry(k, SCHEMA_FAIL, "other outboxes take the same "
-		    "events, and this one gets no rows from outbox_enqueue",
-		    !p->listed ? "it is not in the registry" :
+		f = schema_find_about(k, T_REGISTRY, about, SCHEMA_FAIL,
+		    "other outboxes take the same events, and this one gets no "
+		    "rows from outbox_enqueue", "%s", !p->listed ?
+		    "it is not in the registry" :
 		    "fan_out of its settings is not 1");
 	else if (!same_types)
-		find_entry(k, SCHEMA_WARN, "outbox_enqueue makes rows for "
-		    "other types than publish.types",
-		    "types of its settings differ");
+		f = schema_find_about(k, T_REGISTRY, about, SCHEMA_WARN,
+		    "outbox_enqueue makes rows for other types than "
+		    "publish.types", "types of its settings differ");
 	else if (!p->right)
-		find_entry(k, SCHEMA_WARN, "status of the other outboxes "
-		    "shows what it was", "its row of the registry differs");
+		f = schema_find_about(k, T_REGISTRY, about, SCHEMA_WARN,
+		    "status of the other outboxes shows what it was",
+		    "its row of the registry differs");
+	if (f != NULL)
+		f->by = BY_REGISTRY;
 	return check_procedures(k, p, e) < 0 ? -1 : check_triggers(k, p, e);
 }
 
-/* Another outbox, from before the registry or by another file of tables. */
-static int
-check_alone(struct check *k, struct err *e)
+int
+fan_out_check(struct check *k, struct err *e)
 {
-	char	name[DB_NAME_SIZE];
-
-	if (store_unregistered(k->ctl->store, name, e) < 0)
-		return -1;
-	if (name[0] != '\0')
-		schema_find(k, T_REGISTRY, SCHEMA_WARN, "if it takes the same "
-		    "events, enqueuing fills only one of the two; run "
-		    "outboxctl schema install with the configuration of that "
-		    "outbox", "the outbox of %s is not in it", name);
-	return 0;
-}
-
-/* Labels of the daemon and of producers must be of the same value. */
-static int
-check_value(struct check *k, struct err *e)
-{
+	const struct schema_table *settings = &k->live.tables[T_SETTINGS];
 	struct ctl	*c = k->ctl;
-	char		 by[256];
+	char		 by[256], other[DB_NAME_SIZE];
+	struct peers	 p;
+	int		 rc;
 
+	if (!schema_has(k, T_SETTINGS) ||
+	    schema_column_of(settings, "fan_out") == NULL ||
+	    schema_column_of(settings, "partition_by") == NULL)
+		return 0;
+	/* Labels of the daemon and of producers must be of the same value. */
 	store_sql(c->store, "SELECT COALESCE(partition_by, '') "
 	    "FROM {settings} WHERE id = 1");
 	if (store_query_text(c->store, c->command->words, by, sizeof(by),
@@ -410,27 +363,24 @@ check_value(struct check *k, struct err *e)
 		    "run; outboxctl schema install writes the one of the file",
 		    "partition_by is \"%s\", and outbox.partition_by \"%s\"",
 		    by, c->conf->outbox.partition_by);
-	return 0;
-}
 
-int
-fan_out_check(struct check *k, struct err *e)
-{
-	struct peers	p;
-	int		rc;
-
-	if (!schema_has(k, T_SETTINGS) ||
-	    schema_column_of(&k->live.tables[T_SETTINGS], "fan_out") == NULL ||
-	    schema_column_of(&k->live.tables[T_SETTINGS], "partition_by") ==
-	    NULL)
+	if (store_is_inline(c->store) || !schema_has(k, T_REGISTRY))
 		return 0;
-	if (check_value(k, e) < 0)
-		return -1;
-	if (store_is_inline(k->ctl->store) || !schema_has(k, T_REGISTRY))
-		return 0;
-	if (read_peers(k->ctl, &p, e) < 0)
-		return store_fault(k->ctl->store) == DB_WRONG ? 0 : -1;
-	rc = p.n - p.listed > 0 ? check_peers(k, &p, e) : check_alone(k, e);
+	if (read_peers(c, &p, e) < 0)
+		return store_fault(c->store) == DB_WRONG ? 0 : -1;
+	if (p.n - p.listed > 0) {
+		rc = check_peers(k, &p, e);
+		free_peers(&p);
+		return rc;
+	}
 	free_peers(&p);
-	return rc;
+	/* Another outbox, from before the registry or by another file. */
+	if (store_unregistered(c->store, other, e) < 0)
+		return -1;
+	if (other[0] != '\0')
+		schema_find(k, T_REGISTRY, SCHEMA_WARN, "if it takes the same "
+		    "events, enqueuing fills only one of the two; run "
+		    "outboxctl schema install with the configuration of that "
+		    "outbox", "the outbox of %s is not in it", other);
+	return 0;
 }

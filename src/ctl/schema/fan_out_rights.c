@@ -19,25 +19,6 @@
 	"WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' " \
 	"AND table_name = " table
 
-/* Of each also, whether it is an operator: only they write the audit. */
-static struct db_rows *
-read_refused(struct ctl *c, struct err *e)
-{
-	struct store	*s = c->store;
-
-	store_sql(s, "SELECT grantee, grantee IN (" WRITERS_OF(":audit") ") "
-	    "FROM (" WRITERS_OF(":events") ") AS w "
-	    "WHERE grantee NOT IN (" WRITERS_OF(":outbox") " UNION "
-	    "SELECT grantee FROM information_schema.schema_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
-	    "UNION SELECT grantee FROM information_schema.user_privileges "
-	    "WHERE privilege_type = 'INSERT') ORDER BY 2, 1",
-	    SQL_TEXT("audit", store_table_name(s, T_AUDIT)),
-	    SQL_TEXT("events", store_table_name(s, T_EVENTS)),
-	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
-	return store_query(s, c->command->words, e);
-}
-
 /* "'shop'@'%', 'web'@'%' what it has for 'outbox_producer'@'localhost'" */
 static void
 put_remedy(struct buf *to, const struct buf *accounts, const char *has)
@@ -47,33 +28,27 @@ put_remedy(struct buf *to, const struct buf *accounts, const char *has)
 		    ", and ", accounts->data, has);
 }
 
-static int
-refuse(struct ctl *c, const struct buf accounts[2], struct err *e)
-{
-	struct buf	remedy = { 0 };
-	bool		both = accounts[0].len > 0 && accounts[1].len > 0;
-
-	put_remedy(&remedy, &accounts[0], PRODUCER);
-	put_remedy(&remedy, &accounts[1], OPERATOR);
-	err_set(e, "%s%s%s may write %s, but not %s: outbox_enqueue would fail "
-	    "there, so the new outbox is not used yet; see outboxctl schema "
-	    "print --grants, grant %s, and repeat this",
-	    accounts[0].len > 0 ? accounts[0].data : "", both ? ", " : "",
-	    accounts[1].len > 0 ? accounts[1].data : "",
-	    store_table_name(c->store, T_EVENTS),
-	    store_table_name(c->store, T_OUTBOX), remedy.data);
-	buf_free(&remedy);
-	return -1;
-}
-
 int
 fan_out_refuse(struct ctl *c, struct err *e)
 {
-	struct buf	 accounts[2] = { 0 }, *list;
-	struct db_rows	*rows = read_refused(c, e);
-	int		 rc;
+	struct store	*s = c->store;
+	const char	*outbox = store_table_name(s, T_OUTBOX);
+	const char	*events = store_table_name(s, T_EVENTS);
+	struct buf	 accounts[2] = { 0 }, *list, remedy = { 0 };
+	struct db_rows	*rows;
+	bool		 producers, operators;
 
-	if (rows == NULL)
+	/* Only operators write the audit. */
+	store_sql(s, "SELECT grantee, grantee IN (" WRITERS_OF(":audit") ") "
+	    "FROM (" WRITERS_OF(":events") ") AS w "
+	    "WHERE grantee NOT IN (" WRITERS_OF(":outbox") " UNION "
+	    "SELECT grantee FROM information_schema.schema_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'INSERT' "
+	    "UNION SELECT grantee FROM information_schema.user_privileges "
+	    "WHERE privilege_type = 'INSERT') ORDER BY 2, 1",
+	    SQL_TEXT("audit", store_table_name(s, T_AUDIT)),
+	    SQL_TEXT("events", events), SQL_TEXT("outbox", outbox));
+	if ((rows = store_query(s, c->command->words, e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
 		list = &accounts[db_u64(rows, 1) != 0];
@@ -81,9 +56,21 @@ fan_out_refuse(struct ctl *c, struct err *e)
 		    db_text(rows, 0));
 	}
 	db_rows_free(rows);
-	rc = accounts[0].len + accounts[1].len == 0 ? 0 :
-	    refuse(c, accounts, e);
+	producers = accounts[0].len > 0;
+	operators = accounts[1].len > 0;
+	if (!producers && !operators)
+		return 0;
+
+	put_remedy(&remedy, &accounts[0], PRODUCER);
+	put_remedy(&remedy, &accounts[1], OPERATOR);
+	err_set(e, "%s%s%s may write %s, but not %s: outbox_enqueue would fail "
+	    "there, so the new outbox is not used yet; see outboxctl schema "
+	    "print --grants, grant %s, and repeat this",
+	    producers ? accounts[0].data : "",
+	    producers && operators ? ", " : "",
+	    operators ? accounts[1].data : "", events, outbox, remedy.data);
+	buf_free(&remedy);
 	buf_free(&accounts[0]);
 	buf_free(&accounts[1]);
-	return rc;
+	return -1;
 }

@@ -11,25 +11,22 @@
 #include "util/display.h"
 #include "util/xalloc.h"
 
-static int
-render(const struct ctl *c, struct buf *text, struct err *e)
-{
-	if (c->args.trigger)
-		return trigger_render(c->conf, text, e);
-	if (c->args.grants)
-		return schema_put_all_grants(c->conf, text, e);
-	return schema_render(c->conf, text, e);
-}
-
 int
 schema_print(struct ctl *c)
 {
 	struct buf	text = { 0 };
 	struct err	e;
+	int		rc;
 
 	if (c->args.trigger && c->args.grants)
 		return ctl_misuse("--trigger or --grants, not both");
-	if (render(c, &text, &e) < 0) {
+	if (c->args.trigger)
+		rc = trigger_render(c->conf, &text, &e);
+	else if (c->args.grants)
+		rc = schema_put_all_grants(c->conf, &text, &e);
+	else
+		rc = schema_render(c->conf, &text, &e);
+	if (rc < 0) {
 		buf_free(&text);
 		return ctl_error("%s", e.text);
 	}
@@ -84,35 +81,14 @@ create_all(struct ctl *c, struct err *e)
 	return rc;
 }
 
-static int
-install(struct ctl *c, unsigned n, struct err *e)
-{
-	int	rc = create_all(c, e);
-
-	if (rc == 0 && !c->args.dry_run && c->args.trigger)
-		rc = trigger_install(c, e);
-	if (rc < 0 || c->args.dry_run)
-		return rc;
-	return learn_and_note(c, n, e) < 0 ? -1 : fan_out_register(c, e);
-}
-
-/* The text expects columns that upgrade adds to tables of a former version. */
-static int
-refuse_install(struct ctl *c, const struct err *e)
-{
-	if (strstr(e->text, "(1054)") == NULL)
-		return ctl_fail(c, e);
-	return ctl_refuse("outboxctl schema upgrade adds what these older "
-	    "tables lack; then repeat this command", "%s", e->text);
-}
-
 int
 schema_install(struct ctl *c)
 {
+	bool		dry_run = c->args.dry_run;
 	struct buf	names = { 0 };
 	struct err	e;
 	unsigned	n;
-	int		status = CTL_DONE;
+	int		rc, status = CTL_DONE;
 
 	if (list_missing(c, &names, &n, &e) < 0) {
 		buf_free(&names);
@@ -124,11 +100,22 @@ schema_install(struct ctl *c)
 		    T_EVENTS));
 		n++;
 	}
-	if (install(c, n, &e) < 0)
-		status = refuse_install(c, &e);
-	else
+
+	rc = create_all(c, &e);
+	if (rc == 0 && !dry_run && c->args.trigger)
+		rc = trigger_install(c, &e);
+	if (rc == 0 && !dry_run && (rc = learn_and_note(c, n, &e)) == 0)
+		rc = fan_out_register(c, &e);
+
+	if (rc == 0)
 		print_done(c, n, "%s %s.",
-		    c->args.dry_run ? "Would create" : "Created", names.data);
+		    dry_run ? "Would create" : "Created", names.data);
+	else if (strstr(e.text, "(1054)") == NULL)
+		status = ctl_fail(c, &e);
+	else	/* the text expects columns of this version */
+		status = ctl_refuse("outboxctl schema upgrade adds what these "
+		    "older tables lack; then repeat this command", "%s",
+		    e.text);
 	buf_free(&names);
 	return status;
 }
@@ -294,28 +281,21 @@ apply_fix(struct ctl *c, const struct schema_finding *f, struct err *e)
 	return rc;
 }
 
-/* Make the changes; *n: how many of them. */
+/*
+ * Make the changes; *n: how many of them.  While something is left that the
+ * daemon cannot run without, reading the schema again may fail.
+ */
 static int
-apply_fixes(struct ctl *c, const struct schema_report *r, unsigned *n,
-    struct err *e)
+apply_and_note(struct ctl *c, const struct schema_report *r, unsigned left,
+    unsigned *n, struct err *e)
 {
-	int	rc = 0;
+	struct err	other;
+	int		rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < r->n; i++)
 		if (kind_of(&r->findings[i]) == DOES &&
 		    (rc = apply_fix(c, &r->findings[i], e)) == 0)
 			++*n;
-	return rc;
-}
-
-/* While something is left that it cannot run without, reading it may fail. */
-static int
-apply_and_note(struct ctl *c, const struct schema_report *r, unsigned left,
-    unsigned *n, struct err *e)
-{
-	int		rc = apply_fixes(c, r, n, e);
-	struct err	other;
-
 	if (*n == 0)
 		return rc;
 	if (rc < 0 || left > 0) {
@@ -325,81 +305,56 @@ apply_and_note(struct ctl *c, const struct schema_report *r, unsigned left,
 	return learn_and_note(c, *n, e);
 }
 
-/* What was done and what is left. */
-static void
-print_rest(const struct ctl *c, const struct schema_report *r, unsigned n)
+static int
+upgrade(struct ctl *c, const struct schema_report *r)
 {
-	if (c->args.json) {
-		print_object(c, json_pack("{s:I, s:b, s:o}", "changed",
-		    (json_int_t)n, "dry_run", 0, "left",
-		    findings_json(r, LEAVES)));
-		return;
-	}
-	display_print(stdout, "%u change%s made; left to the operator:\n", n,
-	    n == 1 ? "" : "s");
-	print_findings(r, LEAVES, true);
-}
-
-static void
-print_plan(const struct ctl *c, const struct schema_report *r, unsigned left)
-{
-	if (c->args.json) {
-		print_object(c, findings_json(r, DOES | LEAVES));
-		return;
-	}
-	print_findings(r, DOES, true);
-	if (left > 0) {
-		display_print(stdout, "Left to the operator:\n");
-		print_findings(r, LEAVES, true);
-	}
-}
-
-/* What it would do, and to how many rows. */
-struct plan {
-	unsigned	n, left;
-	uint64_t	nrows;
-};
-
-static struct plan
-plan_of(const struct schema_report *r)
-{
-	struct plan	p = { 0 };
+	unsigned	planned = 0, left = 0, n = 0;
+	uint64_t	nrows = 0;
+	struct err	e;
+	int		status;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct schema_finding *f = &r->findings[i];
 
-		p.left += kind_of(f) == LEAVES;
-		p.n += kind_of(f) == DOES;
-		if (kind_of(f) == DOES && f->nrows > p.nrows)
-			p.nrows = f->nrows;
+		left += kind_of(f) == LEAVES;
+		planned += kind_of(f) == DOES;
+		if (kind_of(f) == DOES && f->nrows > nrows)
+			nrows = f->nrows;
 	}
-	return p;
-}
-
-static int
-upgrade(struct ctl *c, const struct schema_report *r)
-{
-	struct plan	p = plan_of(r);
-	int		status = p.left > 0 ? CTL_FAILED : CTL_DONE;
-	unsigned	n = 0;
-	struct err	e;
-
-	if (c->args.dry_run && (p.n + p.left > 0 || c->args.json)) {
-		print_plan(c, r, p.left);
+	status = left > 0 ? CTL_FAILED : CTL_DONE;
+	if (c->args.dry_run && c->args.json) {
+		print_object(c, findings_json(r, DOES | LEAVES));
 		return status;
 	}
-	if (p.n > 0 && p.nrows > CTL_MANY && !ctl_confirm_impact(c, "%s would "
-	    "be made, to tables of up to %s", COUNTED(p.n, "change"),
-	    COUNTED(p.nrows, "row")))
+	if (c->args.dry_run && planned + left > 0) {
+		print_findings(r, DOES, true);
+		if (left > 0) {
+			display_print(stdout, "Left to the operator:\n");
+			print_findings(r, LEAVES, true);
+		}
+		return status;
+	}
+
+	if (planned > 0 && nrows > CTL_MANY && !ctl_confirm_impact(c, "%s "
+	    "would be made, to tables of up to %s", COUNTED(planned, "change"),
+	    COUNTED(nrows, "row")))
 		return CTL_FAILED;
-	if (apply_and_note(c, r, p.left, &n, &e) < 0)
+	if (apply_and_note(c, r, left, &n, &e) < 0)
 		return ctl_fail(c, &e);
-	if (p.left > 0)
-		print_rest(c, r, n);
-	else
+
+	if (left == 0)
 		print_done(c, n, n == 0 ? "Nothing to upgrade." :
 		    "%u change%s made; reload the daemon, so that it uses "
 		    "them.", n, n == 1 ? "" : "s");
+	else if (c->args.json)
+		print_object(c, json_pack("{s:I, s:b, s:o}", "changed",
+		    (json_int_t)n, "dry_run", 0, "left",
+		    findings_json(r, LEAVES)));
+	else {
+		display_print(stdout, "%u change%s made; left to the "
+		    "operator:\n", n, n == 1 ? "" : "s");
+		print_findings(r, LEAVES, true);
+	}
 	return status;
 }
 

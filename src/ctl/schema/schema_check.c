@@ -16,30 +16,6 @@
 #include "util/log.h"
 #include "util/xalloc.h"
 
-static bool
-must_have(const struct check *k, enum store_table t)
-{
-	return store_cost_of_table(t, schema_is_pillar(k)) == NULL ||
-	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
-}
-
-static int
-put_create(const struct check *k, enum store_table t, struct buf *to,
-    struct err *e)
-{
-	const struct schema_wanted	*w = schema_wanted_of(k->ctl, t);
-	struct buf			 text = { 0 };
-	const char			*create;
-	int				 rc;
-
-	rc = schema_put_table(k->ctl->conf, w == &schema_wanted[t] ?
-	    schema_file_schema : schema_file_inline, w->name, &text, e);
-	if (rc == 0 && (create = strstr(text.data, "CREATE TABLE")) != NULL)
-		schema_squeeze(to, create, strcspn(create, ";"));
-	buf_free(&text);
-	return rc;
-}
-
 /* The INSERT of the one row, and the SELECTs before it. */
 static void
 put_settings_row(const struct check *k, struct buf *to)
@@ -56,23 +32,32 @@ put_settings_row(const struct check *k, struct buf *to)
 static int
 check_missing_table(struct check *k, enum store_table t, struct err *e)
 {
-	struct schema_finding	*f;
-	bool			 must = must_have(k, t);
+	const struct schema_wanted	*w = schema_wanted_of(k->ctl, t);
+	struct schema_finding		*f;
+	struct buf			 text = { 0 };
+	const char			*create;
+	bool				 must;
+	int				 rc;
 
 	if (schema_has(k, t) || !schema_is_used(k->ctl, t))
 		return 0;
+	must = store_cost_of_table(t, schema_is_pillar(k)) == NULL ||
+	    (t == T_BLOCKED && k->ctl->conf->retry.on_dead == DEAD_HALT);
 	f = schema_find(k, t, must ? SCHEMA_FAIL : SCHEMA_WARN,
 	    must ? schema_cannot_run : store_cost_of_table(t, true),
 	    "no such table, or no right to see it (outboxctl setup --no-event "
 	    "creates and grants)");
 	f->by = BY_SQL;
-	if (put_create(k, t, &f->sql, e) < 0)
-		return -1;
-	if (t == T_SETTINGS) {
+	rc = schema_put_table(k->ctl->conf, w == &schema_wanted[t] ?
+	    schema_file_schema : schema_file_inline, w->name, &text, e);
+	if (rc == 0 && (create = strstr(text.data, "CREATE TABLE")) != NULL)
+		schema_squeeze(&f->sql, create, strcspn(create, ";"));
+	buf_free(&text);
+	if (rc == 0 && t == T_SETTINGS) {
 		buf_str(&f->sql, "; ");
 		put_settings_row(k, &f->sql);
 	}
-	return 0;
+	return rc;
 }
 
 static void
@@ -109,25 +94,13 @@ show_create(struct check *k, enum store_table t, struct err *e)
 	return text;
 }
 
-/* The name in backticks, as the server quotes it. */
-static void
-find_foreign_key(struct check *k, const char *name, int n)
-{
-	struct schema_finding	*f;
-
-	f = schema_find(k, T_OUTBOX, SCHEMA_NOTE,
-	    "each insert looks up and locks the event, and an event cannot be "
-	    "archived while its row is kept", "foreign key %.*s", n - 2,
-	    name + 1);
-	schema_put(k, f, "ALTER TABLE {t} DROP FOREIGN KEY ", NULL);
-	buf_add(&f->sql, name, (size_t)n);
-}
-
+/* Their names are in backticks, as the server quotes them. */
 static int
 check_foreign_keys(struct check *k, struct err *e)
 {
 	static const char	 before[] = "CONSTRAINT ", behind[] =
 				    " FOREIGN KEY (";
+	struct schema_finding	*f;
 	const char		*end;
 	char			*create;
 
@@ -138,72 +111,81 @@ check_foreign_keys(struct check *k, struct err *e)
 	for (const char *p = create; (p = strstr(p, before)) != NULL; ) {
 		p += strlen(before);
 		end = memmem(p, strcspn(p, "\n"), behind, strlen(behind));
-		if (*p == '`' && end != NULL)
-			find_foreign_key(k, p, (int)(end - p));
+		if (*p != '`' || end == NULL)
+			continue;
+		f = schema_find(k, T_OUTBOX, SCHEMA_NOTE, "each insert looks "
+		    "up and locks the event, and an event cannot be archived "
+		    "while its row is kept", "foreign key %.*s",
+		    (int)(end - p) - 2, p + 1);
+		schema_put(k, f, "ALTER TABLE {t} DROP FOREIGN KEY ", NULL);
+		buf_add(&f->sql, p, (size_t)(end - p));
 	}
 	free(create);
 	return 0;
 }
 
-/* "CONSTRAINT name CHECK (...)" has to be in the live table. */
-static int
-check_constraint(struct check *k, enum store_table t, const char *create,
-    const char *wanted, struct err *e)
-{
-	struct buf		 own = { 0 }, plain = { 0 };
-	struct schema_finding	*f;
-	const char		*name;
-	int			 n;
-
-	if (schema_put_text(k->ctl->conf, wanted, &own, e) < 0)
-		return -1;
-	name = own.data + strlen("CONSTRAINT ");
-	name += *name == '`';
-	n = (int)strcspn(name, "` ");
-	buf_printf(&plain, "CONSTRAINT `%.*s` CHECK ", n, name);
-	if (strstr(create, plain.data) == NULL) {
-		f = schema_find(k, t, SCHEMA_WARN,
-		    "rows may have values that enqueuing cannot work with",
-		    "no constraint %.*s", n, name);
-		schema_put(k, f, "ALTER TABLE {t} ADD ", NULL);
-		buf_str(&f->sql, own.data);
-		f->by = BY_SQL;
-	}
-	buf_free(&plain);
-	buf_free(&own);
-	return 0;
-}
-
-/* Those of the two tables of which enqueuing makes SQL. */
+/*
+ * Each "CONSTRAINT name CHECK (...)" has to be in the live table; for the two
+ * tables of which enqueuing makes SQL.
+ */
 static int
 check_constraints(struct check *k, enum store_table t, struct err *e)
 {
 	const char *const	*wanted = schema_wanted_of(k->ctl, t)->checks;
-	char			*create;
-	int			 rc = 0;
+	struct schema_finding	*f;
+	const char		*name;
+	char			*create, *plain;
+	int			 n, rc = 0;
 
 	if (!schema_has(k, t) || wanted == NULL)
 		return 0;
 	if ((create = show_create(k, t, e)) == NULL)
 		return -1;
-	for (; rc == 0 && create[0] != '\0' && *wanted != NULL; wanted++)
-		rc = check_constraint(k, t, create, *wanted, e);
+	for (; create[0] != '\0' && *wanted != NULL; wanted++) {
+		struct buf	own = { 0 };
+
+		rc = schema_put_text(k->ctl->conf, *wanted, &own, e);
+		if (rc < 0) {
+			buf_free(&own);
+			break;
+		}
+		name = own.data + strlen("CONSTRAINT ");
+		name += *name == '`';
+		n = (int)strcspn(name, "` ");
+		plain = xasprintf("CONSTRAINT `%.*s` CHECK ", n, name);
+		if (strstr(create, plain) == NULL) {
+			f = schema_find(k, t, SCHEMA_WARN, "rows may have "
+			    "values that enqueuing cannot work with",
+			    "no constraint %.*s", n, name);
+			schema_put(k, f, "ALTER TABLE {t} ADD ", NULL);
+			buf_str(&f->sql, own.data);
+			f->by = BY_SQL;
+		}
+		free(plain);
+		buf_free(&own);
+	}
 	free(create);
 	return rc;
 }
 
-/* Judge the version that version_of() has read. */
-static void
-judge_version(struct check *k, const char *version, bool newer)
+static int
+check_version(struct check *k, struct err *e)
 {
 	struct schema_finding	*f;
+	char			 version[VERSION_SIZE];
+	int			 known;
 
+	if (!schema_has(k, T_SETTINGS) || schema_column_of(
+	    &k->live.tables[T_SETTINGS], "schema_version") == NULL)
+		return 0;
+	if ((known = version_of(k->ctl, version, e)) <= 0)
+		return known;
 	if (version[0] == '\0') {
 		f = schema_find(k, T_SETTINGS, SCHEMA_FAIL, schema_cannot_run,
 		    "has no row");
 		put_settings_row(k, &f->sql);
 		f->by = BY_SQL;
-	} else if (newer) {
+	} else if (known > 1) {
 		schema_find(k, T_SETTINGS, SCHEMA_FAIL, "the daemon "
 		    "refuses to run: install a newer one",
 		    "schema version %s is newer than %u", version,
@@ -218,21 +200,7 @@ judge_version(struct check *k, const char *version, bool newer)
 		    store_schema_version, store_schema_version);
 		f->by = BY_SQL;
 	}
-}
-
-static int
-check_version(struct check *k, struct err *e)
-{
-	char	version[VERSION_SIZE];
-	int	known;
-
-	if (!schema_has(k, T_SETTINGS) || schema_column_of(
-	    &k->live.tables[T_SETTINGS], "schema_version") == NULL)
-		return 0;
-	known = version_of(k->ctl, version, e);
-	if (known > 0)
-		judge_version(k, version, known > 1);
-	return known < 0 ? -1 : 0;
+	return 0;
 }
 
 #define OF_VERSION	", procedures "
@@ -248,72 +216,55 @@ procedures_in(const char *text)
 }
 
 /*
- * MySQL must drop a procedure to replace it, and loses the grants on it.  Where
- * it is only older, upgrade replaces it in place.
- */
-static void
-judge_procedure(struct check *k, const char *name, const char *comment)
-{
-	bool		 mariadb = store_is_mariadb(k->ctl->store);
-	unsigned long	 wanted = procedures_in(
-			    store_is_inline(k->ctl->store) ?
-			    schema_file_inline : schema_file_schema);
-	unsigned long	 has = procedures_in(comment);
-	bool		 older = has > 0 && has < wanted;
-	struct schema_finding	*f;
-	char		*about;
-
-	if (has == wanted)
-		return;
-	about = xasprintf("procedure %s", name);
-	f = schema_find_about(k, T_OUTBOX, about, older ? SCHEMA_WARN :
-	    SCHEMA_NOTE, older && mariadb ? "it enqueues by older rules; "
-	    "outboxctl schema upgrade replaces it" :
-	    "it may enqueue by older rules; run outboxctl schema install, and "
-	    "load grants.sql if the old one has to be dropped first",
-	    "it is not of this version");
-	if (!mariadb)
-		schema_put(k, f, "DROP PROCEDURE {n}", name);
-	if (older && mariadb)
-		f->by = BY_PROCEDURES;
-	free(about);
-}
-
-/*
  * Accounts without rights on the procedure do not see it, so none may be seen
- * although there is one.
+ * although there is one.  MySQL must drop a procedure to replace it, and loses
+ * the grants on it.  Where it is only older, upgrade replaces it in place.
  */
 static int
 check_procedure(struct check *k, struct err *e)
 {
-	size_t		 n = strlen(k->ctl->conf->outbox.tables.outbox);
+	struct store	*s = k->ctl->store;
+	const char	*outbox = k->ctl->conf->outbox.tables.outbox;
+	bool		 mariadb = store_is_mariadb(s);
+	unsigned long	 has, wanted = procedures_in(store_is_inline(s) ?
+			    schema_file_inline : schema_file_schema);
+	struct schema_finding *f;
 	struct db_rows	*rows;
+	char		*about;
+	bool		 older;
 
-	store_sql(k->ctl->store, "SELECT routine_name, routine_comment "
+	store_sql(s, "SELECT routine_name, routine_comment "
 	    "FROM information_schema.routines WHERE routine_schema = "
 	    "DATABASE() AND SUBSTRING(routine_name, :behind) IN (:ends) "
 	    "AND LEFT(routine_name, :n) = :outbox",
-	    SQL_NUMBER("behind", n + 1), SQL_NUMBER("n", n),
-	    SQL_EITHER("ends", store_is_inline(k->ctl->store),
+	    SQL_NUMBER("behind", strlen(outbox) + 1),
+	    SQL_NUMBER("n", strlen(outbox)),
+	    SQL_EITHER("ends", store_is_inline(s),
 	    "'_enqueue_message'", "'_enqueue', '_put'"),
-	    SQL_TEXT("outbox", k->ctl->conf->outbox.tables.outbox));
-	rows = store_query(k->ctl->store, k->ctl->command->words, e);
-	if (rows == NULL)
+	    SQL_TEXT("outbox", outbox));
+	if ((rows = store_query(s, k->ctl->command->words, e)) == NULL)
 		return -1;
-	while (db_next(rows))
-		judge_procedure(k, db_text(rows, 0), db_text(rows, 1));
+	while (db_next(rows)) {
+		if ((has = procedures_in(db_text(rows, 1))) == wanted)
+			continue;
+		older = has > 0 && has < wanted;
+		about = xasprintf("procedure %s", db_text(rows, 0));
+		f = schema_find_about(k, T_OUTBOX, about, older ?
+		    SCHEMA_WARN : SCHEMA_NOTE, older && mariadb ?
+		    "it enqueues by older rules; outboxctl schema upgrade "
+		    "replaces it" : "it may enqueue by older rules; run "
+		    "outboxctl schema install, and load grants.sql if the old "
+		    "one has to be dropped first",
+		    "it is not of this version");
+		if (!mariadb)
+			schema_put(k, f, "DROP PROCEDURE {n}",
+			    db_text(rows, 0));
+		if (older && mariadb)
+			f->by = BY_PROCEDURES;
+		free(about);
+	}
 	db_rows_free(rows);
 	return 0;
-}
-
-static void
-check_table(struct check *k, enum store_table t)
-{
-	check_engine(k, t);
-	schema_columns(k, t);
-	schema_unknown_columns(k, t);
-	schema_indexes(k, t);
-	schema_moments(k, t);
 }
 
 /*
@@ -339,9 +290,15 @@ check_all(struct check *k, struct err *e)
 			return -1;
 	schema_labels(k, T_PARTITIONS);
 	schema_labels(k, T_BLOCKED);
-	for (enum store_table t = 0; t < NTABLES; t++)
-		if (schema_has(k, t))
-			check_table(k, t);
+	for (enum store_table t = 0; t < NTABLES; t++) {
+		if (!schema_has(k, t))
+			continue;
+		check_engine(k, t);
+		schema_columns(k, t);
+		schema_unknown_columns(k, t);
+		schema_indexes(k, t);
+		schema_moments(k, t);
+	}
 	schema_copies(k);
 	if (schema_find_unstable(k, e) < 0 ||
 	    check_constraints(k, T_SETTINGS, e) < 0 ||

@@ -22,15 +22,7 @@ static const struct {
 	{ "last_error", "the daemon cannot run: nothing says why a message "
 	  "waits" },
 };
-
-static const char *
-cost_of_needed(const char *word)
-{
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (strcmp(needed[i].word, word) == 0)
-			return needed[i].cost;
-	return schema_cannot_run;
-}
+#define NNEEDED	(sizeof(needed) / sizeof(needed[0]))
 
 static const char *
 word_of(const struct check *k, enum store_table t, const char *name)
@@ -57,9 +49,13 @@ cost_of_column(const struct check *k, enum store_table t, const char *column,
 			    schema_is_pillar(k));
 
 	*level = cost == NULL ? SCHEMA_FAIL : SCHEMA_WARN;
-	if (cost == NULL)
-		return t == T_OUTBOX ? cost_of_needed(word_of(k, t, column)) :
-		    schema_cannot_run;
+	if (cost == NULL) {
+		for (size_t i = 0; t == T_OUTBOX && i < NNEEDED; i++)
+			if (strcmp(needed[i].word,
+			    word_of(k, t, column)) == 0)
+				return needed[i].cost;
+		return schema_cannot_run;
+	}
 	if (cost[0] != '\0')
 		return cost;
 	if (strcmp(column, "replay_no") == 0)
@@ -68,52 +64,40 @@ cost_of_column(const struct check *k, enum store_table t, const char *column,
 	    "outboxctl cannot record it";
 }
 
-/* It numbers all rows, and takes a lock for that. */
-static void
-add_order(struct check *k, struct schema_finding *f, const char *name)
-{
-	buf_str(&f->cost, "; ");
-	schema_order(k, name, f);
-	if (strncmp(f->sql.data, "LOCK ", 5) != 0)
-		return;
-	f->by = BY_SQL;
-	schema_put_sql(k, T_OUTBOX, "UNLOCK TABLES; ALTER TABLE {t} DROP "
-	    "COLUMN {n}", name, &f->undo);
-}
-
-static void
-find_missing_column(struct check *k, enum store_table t,
-    const struct schema_column *c)
-{
-	bool			 order = strstr(c->definition,
-				    "AUTO_INCREMENT") != NULL;
-	enum schema_level	 level;
-	const char		*cost = cost_of_column(k, t, c->name, &level);
-	struct schema_finding	*f = schema_find(k, t, level, cost,
-				    "no column %s", c->name);
-
-	if (order && t == T_OUTBOX) {
-		add_order(k, f, c->name);
-		return;
-	}
-	schema_put(k, f, "ALTER TABLE {t} ADD COLUMN ", NULL);
-	schema_put_column(k, t, c->name, &f->sql);
-	buf_printf(&f->sql, " %s%s", c->definition, order ? " UNIQUE" : "");
-	if (!order) {
-		f->way = ALTER_INSTANT;
-		f->by = BY_SQL;
-	}
-}
-
 void
 schema_missing_columns(struct check *k, enum store_table t)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[t];
+	const struct schema_column	*c;
+	enum schema_level		 level;
+	struct schema_finding		*f;
+	const char			*cost;
+	bool				 order;
 
-	for (size_t i = 0; i < wanted->ncolumns; i++)
-		if (schema_column_of(&k->live.tables[t],
-		    wanted->columns[i].name) == NULL)
-			find_missing_column(k, t, &wanted->columns[i]);
+	for (c = wanted->columns; c < wanted->columns + wanted->ncolumns; c++) {
+		if (schema_column_of(&k->live.tables[t], c->name) != NULL)
+			continue;
+		order = strstr(c->definition, "AUTO_INCREMENT") != NULL;
+		cost = cost_of_column(k, t, c->name, &level);
+		f = schema_find(k, t, level, cost, "no column %s", c->name);
+		if (!order || t != T_OUTBOX) {
+			schema_put(k, f, "ALTER TABLE {t} ADD COLUMN ", NULL);
+			schema_put_column(k, t, c->name, &f->sql);
+			buf_printf(&f->sql, " %s%s", c->definition,
+			    order ? " UNIQUE" : "");
+			f->way = order ? ALTER_PLAIN : ALTER_INSTANT;
+			f->by = order ? BY_HAND : BY_SQL;
+			continue;
+		}
+		/* It numbers all rows, and takes a lock for that. */
+		buf_str(&f->cost, "; ");
+		schema_order(k, c->name, f);
+		if (strncmp(f->sql.data, "LOCK ", 5) != 0)
+			continue;
+		f->by = BY_SQL;
+		schema_put_sql(k, t, "UNLOCK TABLES; ALTER TABLE {t} DROP "
+		    "COLUMN {n}", c->name, &f->undo);
+	}
 }
 
 /*
@@ -184,36 +168,6 @@ size_of_number(const char *type)
 	    strcmp(type, "smallint") == 0 ? 2 : 1;
 }
 
-/* The problem of the type, with its *level; NULL: none. */
-static const char *
-judge_type(const struct check *k, enum store_table t,
-    const struct schema_column *wanted, const struct schema_column *c,
-    enum schema_level *level)
-{
-	enum kind	kind = kind_of(wanted->type);
-
-	*level = SCHEMA_WARN;
-	if (kind_of(c->type) != kind) {
-		*level = SCHEMA_FAIL;
-		return "the daemon reads and writes values of another type";
-	}
-	if (kind == KIND_MOMENT && strcmp(c->type, wanted->type) != 0)
-		return "the time zone of a session changes the times that "
-		    "it writes";
-	if (kind == KIND_NUMBER &&
-	    size_of_number(c->type) < size_of_number(wanted->type)) {
-		*level = SCHEMA_NOTE;
-		return "numbers that are too large for it are refused";
-	}
-	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL)
-		return c->collation[0] == '\0' ? NULL :
-		    "bytes that are no text are stored as hex";
-	if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
-	    c->length < length_that_is_enough(k, t, wanted))
-		return "texts that are too long for it are cut or refused";
-	return NULL;
-}
-
 /* Nullable columns of the schema into which the daemon writes no NULL. */
 static bool
 may_be_not_null(const struct check *k, enum store_table t, const char *name)
@@ -249,19 +203,34 @@ judge_column(const struct check *k, enum store_table t,
     const struct schema_column *wanted, const struct schema_column *c,
     enum schema_level *level)
 {
-	const char	*cost = judge_type(k, t, wanted, c, level);
+	enum kind	kind = kind_of(wanted->type);
 
-	if (cost == NULL && wanted->nullable && !c->nullable &&
-	    !may_be_not_null(k, t, c->name)) {
-		*level = SCHEMA_FAIL;
-		return "the daemon writes NULL there, which is refused";
-	}
-	if (cost == NULL && !wanted->nullable && c->nullable &&
-	    t != T_EVENTS) {
-		*level = SCHEMA_NOTE;
+	*level = SCHEMA_FAIL;
+	if (kind_of(c->type) != kind)
+		return "the daemon reads and writes values of another type";
+
+	*level = SCHEMA_WARN;
+	if (kind == KIND_MOMENT && strcmp(c->type, wanted->type) != 0)
+		return "the time zone of a session changes the times that "
+		    "it writes";
+	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL) {
+		if (c->collation[0] != '\0')
+			return "bytes that are no text are stored as hex";
+	} else if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
+	    c->length < length_that_is_enough(k, t, wanted))
+		return "texts that are too long for it are cut or refused";
+
+	*level = SCHEMA_NOTE;
+	if (kind == KIND_NUMBER &&
+	    size_of_number(c->type) < size_of_number(wanted->type))
+		return "numbers that are too large for it are refused";
+	if (!wanted->nullable && c->nullable && t != T_EVENTS)
 		return "a row with NULL there is never found";
-	}
-	return cost;
+
+	*level = SCHEMA_FAIL;
+	return wanted->nullable && !c->nullable &&
+	    !may_be_not_null(k, t, c->name) ?
+	    "the daemon writes NULL there, which is refused" : NULL;
 }
 
 /* Compare a live column with the wanted one. */
@@ -317,54 +286,40 @@ bytes_of(const struct schema_column *c)
 	return n < UINT32_MAX ? n : UINT32_MAX;
 }
 
-/* The size; for a text column, that after check_column() has altered it. */
-static uint64_t
-room_of(const struct check *k, enum store_table t,
-    const struct schema_column *c)
-{
-	const struct schema_column	*wanted;
-
-	wanted = schema_column_of(&k->wanted.tables[t], c->name);
-	return c->collation[0] == '\0' || wanted == NULL ? bytes_of(c) :
-	    bytes_of(wanted);
-}
-
-static void
-check_copy(struct check *k, enum store_table t, const struct schema_column *c,
-    const struct schema_column *event)
-{
-	uint64_t		 wide = bytes_of(event);
-	uint64_t		 room = room_of(k, t, c);
-	struct schema_finding	*f;
-
-	if (room >= wide)
-		return;
-	f = schema_find(k, t, SCHEMA_WARN, "longer values are cut, and end "
-	    "with \"...\"", "%s has room for %llu bytes, and %s of %s for "
-	    "%llu", c->name, (unsigned long long)room, event->name,
-	    schema_name(k, T_EVENTS), (unsigned long long)wide);
-	schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
-	buf_str(&f->sql, c->name);
-	f->by = BY_SQL;
-	if (wide > VARBINARY_MAX)
-		buf_str(&f->sql, " LONGBLOB NULL");
-	else
-		buf_printf(&f->sql, " VARBINARY(%llu) NULL DEFAULT NULL",
-		    (unsigned long long)wide);
-}
-
 void
 schema_copies(struct check *k)
 {
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
-		const struct schema_column *event, *c;
+		enum store_table		 t = copies[i].table;
+		const struct schema_column	*event, *c, *w;
+		struct schema_finding		*f;
+		uint64_t			 wide, room;
 
 		event = schema_column_of(&k->live.tables[schema_events(k)],
 		    store_column_name(k->ctl->store, copies[i].event));
-		c = schema_column_of(&k->live.tables[copies[i].table],
-		    copies[i].column);
-		if (event != NULL && c != NULL && c->length != 0)
-			check_copy(k, copies[i].table, c, event);
+		c = schema_column_of(&k->live.tables[t], copies[i].column);
+		if (event == NULL || c == NULL || c->length == 0)
+			continue;
+		/* Of a text the size after check_column() has altered it. */
+		w = schema_column_of(&k->wanted.tables[t], c->name);
+		room = bytes_of(c->collation[0] == '\0' || w == NULL ? c : w);
+		wide = bytes_of(event);
+		if (room >= wide)
+			continue;
+		f = schema_find(k, t, SCHEMA_WARN, "longer values are cut, "
+		    "and end with \"...\"", "%s has room for %llu bytes, and "
+		    "%s of %s for %llu", c->name, (unsigned long long)room,
+		    event->name, schema_name(k, T_EVENTS),
+		    (unsigned long long)wide);
+		schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
+		buf_str(&f->sql, c->name);
+		f->by = BY_SQL;
+		if (wide > VARBINARY_MAX)
+			buf_str(&f->sql, " LONGBLOB NULL");
+		else
+			buf_printf(&f->sql,
+			    " VARBINARY(%llu) NULL DEFAULT NULL",
+			    (unsigned long long)wide);
 	}
 }
 

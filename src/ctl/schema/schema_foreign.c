@@ -23,22 +23,6 @@ schema_put_type(struct buf *to, const struct schema_column *c)
 		buf_printf(to, "(%llu)", (unsigned long long)c->length);
 }
 
-/* When a row was written, if the table tells. */
-static const char *
-written_at(const struct check *k)
-{
-	static const char *const	words[] = { "created_at", "occurred_at" };
-	const char			*name;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		name = i == 0 || store_is_inline(k->ctl->store) ?
-		    store_column_name(k->ctl->store, words[i]) : words[i];
-		if (schema_column_of(&k->live.tables[T_OUTBOX], name) != NULL)
-			return name;
-	}
-	return NULL;
-}
-
 /*
  * AUTO_INCREMENT alone numbers the rows that are there in the order of the
  * primary key: at random, if that is a UUID.
@@ -47,9 +31,16 @@ void
 schema_order(const struct check *k, const char *name,
     struct schema_finding *f)
 {
-	const char	*at = written_at(k);
+	const struct store		*s = k->ctl->store;
+	const struct schema_table	*outbox = &k->live.tables[T_OUTBOX];
+	const char			*at = store_column_name(s,
+					    "created_at");
 
-	if (at == NULL) {
+	/* When a row was written, if the table tells. */
+	if (schema_column_of(outbox, at) == NULL)
+		at = store_is_inline(s) ?
+		    store_column_name(s, "occurred_at") : "occurred_at";
+	if (schema_column_of(outbox, at) == NULL) {
 		buf_str(&f->cost, "rows that are there are numbered in the "
 		    "order of the primary key: let the worker of before send "
 		    "all that waits first");
@@ -90,35 +81,28 @@ find_no_order(struct check *k, const struct schema_column *c)
 	schema_order(k, OWN_ORDER, f);
 }
 
-/* The server refuses NOT NULL while there are rows with NULL. */
-static void
-find_never_due(struct check *k, const struct schema_column *wanted,
+bool
+schema_foreign(struct check *k, const struct schema_column *wanted,
     const struct schema_column *c)
 {
+	const char		*word = store_column_word(k->ctl->store,
+				    T_OUTBOX, c->name);
 	struct schema_finding	*f;
 
+	if (store_is_inline(k->ctl->store) && !schema_is_number(c->type) &&
+	    strcmp(word, "global_sequence") == 0) {
+		find_no_order(k, c);
+		return true;
+	}
+	if (!c->nullable || !schema_is_moment(c->type) ||
+	    strcmp(word, "available_at") != 0)
+		return false;
+	/* The server refuses NOT NULL while there are rows with NULL. */
 	f = schema_find(k, T_OUTBOX, SCHEMA_FAIL,
 	    "rows with NULL there are never sent", "%s is %s NULL, not %s",
 	    c->name, c->type, wanted->definition);
 	schema_put(k, f, "UPDATE {t} SET {n} = CURRENT_TIMESTAMP WHERE {n} IS "
 	    "NULL; ALTER TABLE {t} MODIFY {n} ", c->name);
 	buf_str(&f->sql, wanted->definition);
-}
-
-bool
-schema_foreign(struct check *k, const struct schema_column *wanted,
-    const struct schema_column *c)
-{
-	const char	*word = store_column_word(k->ctl->store, T_OUTBOX,
-			    c->name);
-
-	if (store_is_inline(k->ctl->store) && !schema_is_number(c->type) &&
-	    strcmp(word, "global_sequence") == 0)
-		find_no_order(k, c);
-	else if (c->nullable && schema_is_moment(c->type) &&
-	    strcmp(word, "available_at") == 0)
-		find_never_due(k, wanted, c);
-	else
-		return false;
 	return true;
 }

@@ -62,45 +62,34 @@ put_mapped_columns(const struct conf *conf, const char *text, struct buf *to)
 	}
 }
 
-/* The statement up to the account, of which the first n bytes are left. */
-static int
-put_rights(const struct conf *conf, const char *sql, size_t n, struct buf *to,
-    struct err *e)
-{
-	char		*text = xstrndup(sql, n), *at;
-	struct buf	 whole = { 0 };
-	int		 rc;
-
-	at = conf->outbox.mode != MODE_INLINE ? NULL :
-	    strstr(text, pointer_columns);
-	if (at != NULL)
-		buf_printf(&whole, "%.*s%s%s", (int)(at - text), text,
-		    inline_columns, at + strlen(pointer_columns));
-	else
-		put_mapped_columns(conf, text, &whole);
-	rc = schema_put_text(conf, whole.data, to, e);
-	buf_free(&whole);
-	free(text);
-	return rc;
-}
-
 int
 schema_put_grants(const struct conf *conf, const struct schema_grants *g,
     struct buf *to, struct err *e)
 {
 	struct schema_walk	 walk = { .at = g->file, .delimiter = ";" };
 	struct buf		 sql = { 0 };
-	const char		*at;
+	char			*account, *at;
 	int			 rc = 0;
 
 	while (rc == 0 && schema_next(&walk, &sql)) {
-		if ((at = strstr(sql.data, g->shipped)) == NULL ||
-		    !has_object(conf, sql.data))
+		struct buf	rights = { 0 };
+
+		account = strstr(sql.data, g->shipped);
+		if (account == NULL || !has_object(conf, sql.data))
 			continue;
-		rc = put_rights(conf, sql.data, (size_t)(at - sql.data), to,
-		    e);
+		*account = '\0';
+		at = conf->outbox.mode != MODE_INLINE ? NULL :
+		    strstr(sql.data, pointer_columns);
+		if (at != NULL)
+			buf_printf(&rights, "%.*s%s%s", (int)(at - sql.data),
+			    sql.data, inline_columns,
+			    at + strlen(pointer_columns));
+		else
+			put_mapped_columns(conf, sql.data, &rights);
+		rc = schema_put_text(conf, rights.data, to, e);
 		buf_printf(to, "%s%s;\n", g->account,
-		    at + strlen(g->shipped));
+		    account + strlen(g->shipped));
+		buf_free(&rights);
 	}
 	buf_free(&sql);
 	return rc;

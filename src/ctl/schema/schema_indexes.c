@@ -35,33 +35,28 @@ claim_index(const struct check *k, const struct schema_table *t)
 	return NULL;
 }
 
-/* Its name begins with that of the table, which may be another one. */
-static void
-put_index_name(const struct check *k, struct schema_finding *f,
-    const char *name)
-{
-	struct buf	own = { 0 };
-	struct err	e;
-
-	(void)schema_put_text(k->ctl->conf, name, &own, &e);
-	if (own.data[0] == '`')
-		buf_str(&f->sql, own.data);
-	else
-		db_name(&f->sql, own.data);
-	buf_free(&own);
-}
-
-/* "ADD KEY `name` (`a`, `b`)": columns may be words of SQL. */
+/*
+ * "ADD KEY `name` (`a`, `b`)": columns may be words of SQL.  The name begins
+ * with that of the table, which may be another one.
+ */
 static void
 add_index(const struct check *k, struct schema_finding *f,
     const struct schema_index *x)
 {
+	struct buf	own = { 0 };
+	struct err	e;
+
 	schema_put(k, f, "ALTER TABLE {t} ADD ", NULL);
 	if (strcmp(x->name, "PRIMARY") == 0)
 		buf_str(&f->sql, "PRIMARY KEY");
 	else {
 		buf_str(&f->sql, x->unique ? "UNIQUE KEY " : "KEY ");
-		put_index_name(k, f, x->name);
+		(void)schema_put_text(k->ctl->conf, x->name, &own, &e);
+		if (own.data[0] == '`')
+			buf_str(&f->sql, own.data);
+		else
+			db_name(&f->sql, own.data);
+		buf_free(&own);
 	}
 	for (const char *const *c = x->columns; *c != NULL; c++)
 		schema_put(k, f, c == x->columns ? " ({n}" : ", {n}", *c);
@@ -77,44 +72,33 @@ schema_can_index(const struct check *k)
 	    schema_outbox_column(k, "global_sequence") != NULL;
 }
 
-/* Is the column of the order there, and no number?  Another takes its place. */
-static bool
-has_other_order(const struct check *k)
-{
-	const struct schema_column	*c;
-
-	c = schema_outbox_column(k, "global_sequence");
-	return c != NULL && !schema_is_number(c->type);
-}
-
-/* Does upgrade add the column of the order before? */
-static bool
-adds_order(const struct check *k)
-{
-	for (size_t i = 0; i < k->report->n; i++)
-		if (k->report->findings[i].undo.len > 0)
-			return true;
-	return false;
-}
-
 void
 schema_claim_index(struct check *k)
 {
+	const struct schema_column	*order;
 	const struct schema_index	*x;
 	struct schema_finding		*f;
 	struct buf			 list = { 0 };
+	bool				 by_upgrade = schema_can_index(k);
 
 	x = claim_index(k, &k->wanted.tables[T_OUTBOX]);
-	if (x == NULL || !schema_has(k, T_OUTBOX) || has_other_order(k) ||
+	if (x == NULL || !schema_has(k, T_OUTBOX) ||
 	    claim_index(k, &k->live.tables[T_OUTBOX]) != NULL)
 		return;
+	/* Another column takes the place of one that is no number. */
+	order = schema_outbox_column(k, "global_sequence");
+	if (order != NULL && !schema_is_number(order->type))
+		return;
+	/* What upgrade can undo is the column of the order, added before. */
+	for (size_t i = 0; i < k->report->n; i++)
+		if (k->report->findings[i].undo.len > 0)
+			by_upgrade = true;
 	put_list(&list, x, ", ");
 	f = schema_find(k, T_OUTBOX, SCHEMA_WARN,
 	    "every claim sorts the backlog", "no index (%s)", list.data);
 	buf_free(&list);
 	add_index(k, f, x);
-	/* After the column that numbers the rows, which is added by hand. */
-	if (schema_can_index(k) || adds_order(k))
+	if (by_upgrade)
 		f->by = BY_SQL;
 }
 
@@ -140,48 +124,40 @@ is_served(const struct schema_table *t, const struct schema_index *wanted)
 	return false;
 }
 
-static void
-find_missing_index(struct check *k, enum store_table t,
-    const struct schema_index *x)
-{
-	bool			 primary = strcmp(x->name, "PRIMARY") == 0;
-	struct schema_finding	*f;
-	struct buf		 list = { 0 };
-
-	put_list(&list, x, ",");
-	if (primary)
-		f = schema_find(k, t, SCHEMA_FAIL,
-		    "the daemon finds and locks rows by it",
-		    "no primary key (%s)", list.data);
-	else if (x->unique)
-		f = schema_find(k, t, SCHEMA_NOTE,
-		    "rows that must be unique can be there twice",
-		    "no unique index (%s)", list.data);
-	else
-		f = schema_find(k, t, SCHEMA_WARN,
-		    "a search by these columns reads the whole table",
-		    "no index (%s)", list.data);
-	buf_free(&list);
-	add_index(k, f, x);
-	if (!x->unique)
-		f->by = BY_SQL;
-}
-
 void
 schema_indexes(struct check *k, enum store_table t)
 {
 	const struct schema_table	*wanted = &k->wanted.tables[t];
+	const struct schema_table	*live = &k->live.tables[t];
 
 	for (size_t i = 0; i < wanted->nindexes; i++) {
 		const struct schema_index	*x = &wanted->indexes[i];
+		bool				 primary;
+		struct schema_finding		*f;
+		struct buf			 list = { 0 };
 
 		/* The column of a primary key is added with an index. */
-		if (strcmp(x->name, "PRIMARY") == 0 && schema_column_of(
-		    &k->live.tables[t], x->columns[0]) == NULL)
+		primary = strcmp(x->name, "PRIMARY") == 0;
+		if ((primary && schema_column_of(live, x->columns[0]) ==
+		    NULL) || is_claim_index(k, x) || is_served(live, x))
 			continue;
-		if (!is_claim_index(k, x) &&
-		    !is_served(&k->live.tables[t], x))
-			find_missing_index(k, t, x);
+		put_list(&list, x, ",");
+		if (primary)
+			f = schema_find(k, t, SCHEMA_FAIL,
+			    "the daemon finds and locks rows by it",
+			    "no primary key (%s)", list.data);
+		else if (x->unique)
+			f = schema_find(k, t, SCHEMA_NOTE,
+			    "rows that must be unique can be there twice",
+			    "no unique index (%s)", list.data);
+		else
+			f = schema_find(k, t, SCHEMA_WARN,
+			    "a search by these columns reads the whole table",
+			    "no index (%s)", list.data);
+		buf_free(&list);
+		add_index(k, f, x);
+		if (!x->unique)
+			f->by = BY_SQL;
 	}
 }
 
@@ -210,45 +186,40 @@ is_like_id(const struct check *k, const struct schema_index *x)
 	    NULL;
 }
 
-/* May it be dropped?  Not from a table that may be an application's own. */
-static bool
-is_to_drop(const struct check *k, const struct schema_index *x)
-{
-	return !x->unique && !store_is_inline(k->ctl->store) &&
-	    k->ctl->conf->outbox.columns.n == 0;
-}
-
-static void
-find_spare(struct check *k, const struct schema_index *x)
-{
-	struct schema_finding	*f;
-	struct buf		 list = { 0 };
-
-	put_list(&list, x, ",");
-	f = schema_find(k, T_OUTBOX, SCHEMA_NOTE,
-	    "each message has to update it",
-	    "index %s (%s) is not read by the daemon", x->name, list.data);
-	if (is_like_id(k, x))
-		buf_printf(&f->cost, "; as outbox.columns: {message_id: %s} it "
-		    "is the id of the messages", list.data);
-	buf_free(&list);
-	if (is_to_drop(k, x)) {
-		buf_str(&f->cost, "; drop it if no other program reads by it");
-		schema_put(k, f, "ALTER TABLE {t} DROP KEY {n}", x->name);
-		f->way = ALTER_ONLINE;
-	}
-}
-
-/* Each index of the outbox adds to the cost of a message. */
+/*
+ * Each index of the outbox adds to the cost of a message.  None is dropped from
+ * a table that may be an application's own.
+ */
 void
 schema_spare_indexes(struct check *k)
 {
 	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
-	const struct schema_index	*claim = claim_index(k, t);
+	const struct schema_index	*x, *claim = claim_index(k, t);
+	bool				 own = store_is_inline(k->ctl->store) ||
+					    k->ctl->conf->outbox.columns.n > 0;
 
-	for (size_t i = 0; i < t->nindexes; i++)
-		if (&t->indexes[i] != claim &&
-		    strcmp(t->indexes[i].name, "PRIMARY") != 0 &&
-		    !is_wanted(&k->wanted.tables[T_OUTBOX], &t->indexes[i]))
-			find_spare(k, &t->indexes[i]);
+	for (size_t i = 0; i < t->nindexes; i++) {
+		struct schema_finding	*f;
+		struct buf		 list = { 0 };
+
+		x = &t->indexes[i];
+		if (x == claim || strcmp(x->name, "PRIMARY") == 0 ||
+		    is_wanted(&k->wanted.tables[T_OUTBOX], x))
+			continue;
+		put_list(&list, x, ",");
+		f = schema_find(k, T_OUTBOX, SCHEMA_NOTE,
+		    "each message has to update it",
+		    "index %s (%s) is not read by the daemon", x->name,
+		    list.data);
+		if (is_like_id(k, x))
+			buf_printf(&f->cost, "; as outbox.columns: "
+			    "{message_id: %s} it is the id of the messages",
+			    list.data);
+		buf_free(&list);
+		if (x->unique || own)
+			continue;
+		buf_str(&f->cost, "; drop it if no other program reads by it");
+		schema_put(k, f, "ALTER TABLE {t} DROP KEY {n}", x->name);
+		f->way = ALTER_ONLINE;
+	}
 }

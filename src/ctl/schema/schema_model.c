@@ -8,6 +8,9 @@
 
 #include "util/xalloc.h"
 
+#define INDEX_MAX	(sizeof(((struct schema_index *)0)->columns) / \
+			    sizeof(const char *) - 1)
+
 bool
 schema_is_used(const struct ctl *c, enum store_table t)
 {
@@ -64,32 +67,30 @@ schema_wanted_of(const struct ctl *c, enum store_table t)
 }
 
 /* The columns of an application's own table have the names that it has. */
-static void
-take_wanted(const struct ctl *c, enum store_table t, struct schema_table *to)
-{
-	const struct schema_wanted	*w = schema_wanted_of(c, t);
-	bool				 theirs = t == T_OUTBOX ||
-					    t == T_EVENTS;
-	const char			**name;
-
-	for (size_t i = 0; i < w->ncolumns; i++)
-		*add_column(to) = w->columns[i];
-	for (size_t i = 0; i < w->nindexes; i++)
-		*add_index(to) = w->indexes[i];
-	for (size_t i = 0; theirs && i < to->ncolumns; i++)
-		to->columns[i].name = conf_column(c->conf,
-		    to->columns[i].name);
-	for (size_t i = 0; theirs && i < to->nindexes; i++)
-		for (name = to->indexes[i].columns; *name != NULL; name++)
-			*name = conf_column(c->conf, *name);
-}
-
 void
 schema_read_wanted(const struct ctl *c, struct schema_model *m)
 {
+	const char	**name;
+
 	memset(m, 0, sizeof(*m));
-	for (enum store_table t = 0; t < NTABLES; t++)
-		take_wanted(c, t, &m->tables[t]);
+	for (enum store_table t = 0; t < NTABLES; t++) {
+		const struct schema_wanted	*w = schema_wanted_of(c, t);
+		struct schema_table		*to = &m->tables[t];
+
+		for (size_t i = 0; i < w->ncolumns; i++)
+			*add_column(to) = w->columns[i];
+		for (size_t i = 0; i < w->nindexes; i++)
+			*add_index(to) = w->indexes[i];
+		if (t != T_OUTBOX && t != T_EVENTS)
+			continue;
+		for (size_t i = 0; i < to->ncolumns; i++)
+			to->columns[i].name = conf_column(c->conf,
+			    to->columns[i].name);
+		for (size_t i = 0; i < to->nindexes; i++)
+			for (name = to->indexes[i].columns; *name != NULL;
+			    name++)
+				*name = conf_column(c->conf, *name);
+	}
 }
 
 /* Live tables */
@@ -104,49 +105,45 @@ table_named(const struct ctl *c, struct schema_model *m, const char *name)
 	return NULL;
 }
 
-static void
-take_table(struct schema_table *t, const struct db_rows *rows)
-{
-	t->engine = db_text(rows, 1);
-	t->nrows = db_u64(rows, 2);
-}
+/* The statements of facts.sql, in their order. */
+enum fact { TABLES, COLUMNS, INDEXES };
 
+/* A row of the answer to one of them. */
 static void
-take_column(struct schema_table *t, const struct db_rows *rows)
-{
-	*add_column(t) = (struct schema_column){
-		.name = db_text(rows, 1), .type = db_text(rows, 2),
-		.length = db_u64(rows, 3), .collation = db_text(rows, 4),
-		.nullable = db_u64(rows, 5) != 0,
-		.optional = db_u64(rows, 6) != 0,
-		.on_update = db_u64(rows, 7) != 0,
-	};
-}
-
-/* One row for each column of an index. */
-static void
-take_index(struct schema_table *t, const struct db_rows *rows)
+take_fact(struct schema_table *t, enum fact fact, const struct db_rows *rows)
 {
 	const char		*name = db_text(rows, 1);
-	struct schema_index	*x = t->nindexes == 0 ? NULL :
-				    &t->indexes[t->nindexes - 1];
-	size_t			 max = sizeof(x->columns) /
-				    sizeof(x->columns[0]) - 1, n = 0;
+	struct schema_index	*x;
+	size_t			 n = 0;
 
+	if (fact == TABLES) {
+		t->engine = name;
+		t->nrows = db_u64(rows, 2);
+		return;
+	}
+	if (fact == COLUMNS) {
+		*add_column(t) = (struct schema_column){
+			.name = name, .type = db_text(rows, 2),
+			.length = db_u64(rows, 3),
+			.collation = db_text(rows, 4),
+			.nullable = db_u64(rows, 5) != 0,
+			.optional = db_u64(rows, 6) != 0,
+			.on_update = db_u64(rows, 7) != 0,
+		};
+		return;
+	}
+	/* One row for each column of an index. */
+	x = t->nindexes == 0 ? NULL : &t->indexes[t->nindexes - 1];
 	if (x == NULL || strcmp(x->name, name) != 0) {
 		x = add_index(t);
 		*x = (struct schema_index){ .name = name,
 		    .unique = db_u64(rows, 3) == 0 };
 	}
-	while (n < max && x->columns[n] != NULL)
+	while (n < INDEX_MAX && x->columns[n] != NULL)
 		n++;
-	if (n < max)
+	if (n < INDEX_MAX)
 		x->columns[n] = db_text(rows, 2);
 }
-
-/* The function that takes the rows of each statement of facts.sql. */
-static void (*const takes[SCHEMA_NFACTS])(struct schema_table *,
-    const struct db_rows *) = { take_table, take_column, take_index };
 
 int
 schema_read_live(struct ctl *c, struct schema_model *m, struct err *e)
@@ -166,7 +163,7 @@ schema_read_live(struct ctl *c, struct schema_model *m, struct err *e)
 		while (read && db_next(m->rows[i]))
 			if ((t = table_named(c, m, db_text(m->rows[i],
 			    0))) != NULL)
-				takes[i](t, m->rows[i]);
+				take_fact(t, (enum fact)i, m->rows[i]);
 	}
 	buf_free(&sql);
 	return read ? 0 : -1;

@@ -38,50 +38,32 @@ static const struct {
 };
 
 /*
- * Of a table that is not there no column is known: a name that is none shows
- * the right, too.
+ * 1: denied; 0: not denied; -1: see err.  Of a table that is not there no
+ * column is known: a name that is none shows the right, too.
  */
-static void
-put_need(const struct check *k, enum store_table t, const char *right,
-    struct buf *sql)
-{
-	const struct schema_table	*live = &k->live.tables[t];
-	const char			*column = live->ncolumns == 0 ? "" :
-					    live->columns[0].name;
-
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
-		if (strcmp(right, needs[i].right) == 0)
-			schema_put_sql(k, t, needs[i].sql, column, sql);
-}
-
-/* The same for the columns of "UPDATE (a, b)" */
-static void
-put_need_of(const struct check *k, enum store_table t, const char *columns,
-    struct buf *sql)
-{
-	schema_put_sql(k, t, "EXPLAIN UPDATE {t} SET ", NULL, sql);
-	for (const char *p = columns; *p != '\0' && *p != ')'; p++) {
-		buf_str(sql, *p == ',' ? " = DEFAULT" : "");
-		buf_add(sql, p, 1);
-	}
-	buf_str(sql, " = DEFAULT WHERE FALSE");
-}
-
-/* 1: denied; 0: not denied; -1: see err. */
 static int
 is_denied(struct check *k, enum store_table t, const char *right,
     struct err *e)
 {
 	struct store	*s = k->ctl->store;
+	const struct schema_table *live = &k->live.tables[t];
 	const char	*open = strchr(right, '(');
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
 	unsigned	 code;
 
-	if (open != NULL)
-		put_need_of(k, t, open + 1, &sql);
-	else
-		put_need(k, t, right, &sql);
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (strcmp(right, needs[i].right) == 0)
+			schema_put_sql(k, t, needs[i].sql, live->ncolumns ==
+			    0 ? "" : live->columns[0].name, &sql);
+	if (open != NULL) {	/* "UPDATE (a, b)" */
+		schema_put_sql(k, t, "EXPLAIN UPDATE {t} SET ", NULL, &sql);
+		for (const char *p = open + 1; *p != '\0' && *p != ')'; p++) {
+			buf_str(&sql, *p == ',' ? " = DEFAULT" : "");
+			buf_add(&sql, p, 1);
+		}
+		buf_str(&sql, " = DEFAULT WHERE FALSE");
+	}
 	store_sql(s, ":sql", SQL_RAW("sql", sql.data));
 	buf_free(&sql);
 	rows = store_query(s, k->ctl->command->words, e);
@@ -90,20 +72,6 @@ is_denied(struct check *k, enum store_table t, const char *right,
 	if (code == CODE_TABLE_DENIED || code == CODE_COLUMN_DENIED)
 		return 1;
 	return rows == NULL && store_fault(s) != DB_WRONG ? -1 : 0;
-}
-
-/* List the denied rights: "INSERT, DELETE". */
-static int
-find_denied(struct check *k, const struct schema_grant *g, struct buf *denied,
-    struct err *e)
-{
-	int	rc = 0;
-
-	for (const char *const *r = g->rights; rc >= 0 && *r != NULL; r++)
-		if ((rc = is_denied(k, g->table, *r, e)) > 0)
-			buf_printf(denied, "%s%s", denied->len == 0 ? "" :
-			    ", ", *r);
-	return rc < 0 ? -1 : 0;
 }
 
 char *
@@ -145,7 +113,7 @@ put_grant(const struct check *k, enum store_table t, const char *verb,
 
 /* Add the GRANT to the statement that creates the table we do not see. */
 static void
-add_to_missing(struct check *k, enum store_table t, const char *grant)
+add_to_create(struct check *k, enum store_table t, const char *grant)
 {
 	for (size_t i = 0; i < k->report->n; i++) {
 		struct schema_finding	*f = &k->report->findings[i];
@@ -157,90 +125,59 @@ add_to_missing(struct check *k, enum store_table t, const char *grant)
 	}
 }
 
-static const struct spared *
-find_spared(const struct schema_grant *g)
+static int
+check_grant(struct check *k, const struct schema_grant *g, const char *who,
+    struct err *e)
 {
-	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
-		if (spared[i].table == g->table &&
-		    strcmp(spared[i].rights, g->rights[0]) == 0)
-			return &spared[i];
-	return NULL;
-}
-
-/* Report the denied rights of a table that exists. */
-static void
-find_grant(struct check *k, const struct schema_grant *g, const char *who,
-    const char *denied, const char *sql)
-{
-	const struct spared	*spare = find_spared(g);
+	const struct spared	*spare = NULL;
 	enum schema_level	 level = SCHEMA_WARN;
 	const char		*cost = store_cost_of_table(g->table, true);
 	struct schema_finding	*f;
+	struct buf		 denied = { 0 }, sql = { 0 };
+	int			 rc = 0;
 
+	for (const char *const *r = g->rights; rc >= 0 && *r != NULL; r++)
+		if ((rc = is_denied(k, g->table, *r, e)) > 0)
+			buf_printf(&denied, "%s%s", denied.len == 0 ? "" :
+			    ", ", *r);
+	if (rc < 0 || denied.len == 0) {
+		buf_free(&denied);
+		return rc;
+	}
+
+	put_grant(k, g->table, "GRANT", denied.data, who, &sql);
+	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
+		if (spared[i].table == g->table &&
+		    strcmp(spared[i].rights, g->rights[0]) == 0)
+			spare = &spared[i];
 	if (spare != NULL)
 		cost = spare->cost;
 	else if (g->table != T_AUDIT && g->table != T_REGISTRY) {
 		level = SCHEMA_FAIL;
 		cost = "the daemon needs it to work";
 	}
-	f = schema_find(k, g->table, level, cost, "%s may not %s", who,
-	    denied);
-	buf_str(&f->sql, sql);
-	f->unused = spare != NULL && !spare->used(k->ctl->conf);
-}
-
-static int
-check_grant(struct check *k, const struct schema_grant *g, const char *who,
-    struct err *e)
-{
-	struct buf	denied = { 0 }, sql = { 0 };
-	int		rc;
-
-	rc = find_denied(k, g, &denied, e);
-	if (rc == 0 && denied.len > 0) {
-		put_grant(k, g->table, "GRANT", denied.data, who, &sql);
-		if (!schema_has(k, g->table))
-			add_to_missing(k, g->table, sql.data);
-		else
-			find_grant(k, g, who, denied.data, sql.data);
+	if (!schema_has(k, g->table))
+		add_to_create(k, g->table, sql.data);
+	else {
+		f = schema_find(k, g->table, level, cost, "%s may not %s",
+		    who, denied.data);
+		buf_str(&f->sql, sql.data);
+		f->unused = spare != NULL && !spare->used(k->ctl->conf);
 	}
 	buf_free(&sql);
 	buf_free(&denied);
-	return rc;
+	return 0;
 }
 
 /* Has the SELECT a row? */
 static bool
-may_write(struct ctl *c)
+has_row(struct ctl *c)
 {
 	struct err	e;
-	bool		may;
+	bool		has;
 
-	return store_query_any(c->store, c->command->words, &may, &e) == 0 &&
-	    may;
-}
-
-static bool
-may_write_table(struct ctl *c, const char *who, const char *table)
-{
-	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
-	    "AND table_name = :table AND grantee = :who",
-	    SQL_TEXT("table", table), SQL_TEXT("who", who));
-	return may_write(c);
-}
-
-/* Who may ALTER them is an administrator, whom no GRANT keeps from anything. */
-static bool
-may_write_database(struct ctl *c, const char *who)
-{
-	store_sql(c->store, "SELECT 1 FROM (SELECT privilege_type AS word FROM "
-	    "information_schema.schema_privileges WHERE DATABASE() LIKE "
-	    "table_schema AND grantee = :who UNION SELECT privilege_type "
-	    "FROM information_schema.user_privileges WHERE grantee = :who) "
-	    "AS rights HAVING SUM(word = 'UPDATE') > 0 "
-	    "AND SUM(word = 'ALTER') = 0", SQL_TEXT("who", who));
-	return may_write(c);
+	return store_query_any(c->store, c->command->words, &has, &e) == 0 &&
+	    has;
 }
 
 /*
@@ -250,16 +187,31 @@ may_write_database(struct ctl *c, const char *who)
 static void
 check_spare_rights(struct check *k, const char *who)
 {
+	struct ctl		*c = k->ctl;
 	struct schema_finding	*f;
 
-	if (may_write_table(k->ctl, who, schema_name(k, T_SETTINGS))) {
+	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
+	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
+	    "AND table_name = :table AND grantee = :who",
+	    SQL_TEXT("table", schema_name(k, T_SETTINGS)),
+	    SQL_TEXT("who", who));
+	if (has_row(c)) {
 		f = schema_find(k, T_SETTINGS, SCHEMA_WARN, "enqueuing depends "
 		    "on them; then load grants.sql, which names the columns "
 		    "that the daemon writes",
 		    "%s may write all of its columns", who);
 		put_grant(k, T_SETTINGS, "REVOKE", "INSERT, UPDATE", who,
 		    &f->sql);
-	} else if (may_write_database(k->ctl, who))
+		return;
+	}
+	/* Who may ALTER is an administrator, whom no GRANT keeps out. */
+	store_sql(c->store, "SELECT 1 FROM (SELECT privilege_type AS word FROM "
+	    "information_schema.schema_privileges WHERE DATABASE() LIKE "
+	    "table_schema AND grantee = :who UNION SELECT privilege_type "
+	    "FROM information_schema.user_privileges WHERE grantee = :who) "
+	    "AS rights HAVING SUM(word = 'UPDATE') > 0 "
+	    "AND SUM(word = 'ALTER') = 0", SQL_TEXT("who", who));
+	if (has_row(c))
 		schema_find(k, T_SETTINGS, SCHEMA_WARN, "enqueuing depends on "
 		    "this one and on the registry; load grants.sql, which "
 		    "names what the daemon writes, and revoke the rights to "

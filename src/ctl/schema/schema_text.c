@@ -30,6 +30,7 @@ static const struct {
 	{ "outbox", "outbox_messages" }, { "events", "outbox_messages" },
 	{ "outbox_enqueue", "outbox_enqueue_message" },
 };
+#define NSAME	(sizeof(same) / sizeof(same[0]))
 
 /*
  * The configuration key of the table with this name, or whose name and "_"
@@ -57,39 +58,6 @@ table_of(const char *word, size_t len)
 	return best;
 }
 
-static const char *
-inline_word(const char *word, size_t *len)
-{
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-		if (strlen(same[i].ours) == *len &&
-		    memcmp(same[i].ours, word, *len) == 0) {
-			*len = strlen(same[i].inlined);
-			return same[i].inlined;
-		}
-	return word;
-}
-
-/* A column of a trigger's row: "NEW." is before it. */
-static void
-put_column_word(const struct conf *conf, struct buf *to, const char *word,
-    size_t len)
-{
-	char	*ours = xstrndup(word, len);
-	const char *name = conf_column(conf, ours);
-
-	if (strcmp(name, ours) == 0)
-		buf_str(to, ours);
-	else
-		db_name(to, name);
-	free(ours);
-}
-
-static bool
-is_of_new_row(const char *text, const char *word)
-{
-	return word - text >= 4 && memcmp(word - 4, "NEW.", 4) == 0;
-}
-
 static int
 put_schema_word(const struct conf *conf, struct buf *to, const char *word,
     size_t len, struct err *e)
@@ -99,8 +67,14 @@ put_schema_word(const struct conf *conf, struct buf *to, const char *word,
 	char			*whole;
 	size_t			 cut;
 
-	if (conf->outbox.mode == MODE_INLINE && word[len] != '.')
-		word = inline_word(word, &len);
+	for (size_t i = 0; i < NSAME && conf->outbox.mode == MODE_INLINE &&
+	    word[len] != '.'; i++)
+		if (strlen(same[i].ours) == len &&
+		    memcmp(same[i].ours, word, len) == 0) {
+			len = strlen(same[i].inlined);
+			word = same[i].inlined;
+			break;
+		}
 	if (len != sizeof(column) - 1 || memcmp(word, column, len) != 0)
 		k = table_of(word, len);
 	if (k == NULL || strcmp(configured(conf, k), k->dflt) == 0) {
@@ -123,18 +97,29 @@ int
 schema_put_text(const struct conf *conf, const char *text, struct buf *to,
     struct err *e)
 {
-	const char	*p = text;
+	const char	*name, *p = text;
+	char		*word;
 	size_t		 n;
 
 	for (; *p != '\0'; p += n) {
 		n = strcspn(p, WORD);
 		buf_add(to, p, n);
 		p += n;
-		n = strspn(p, WORD);
-		if (n > 0 && is_of_new_row(text, p))
-			put_column_word(conf, to, p, n);
-		else if (n > 0 && put_schema_word(conf, to, p, n, e) < 0)
-			return -1;
+		if ((n = strspn(p, WORD)) == 0)
+			break;
+		if (p - text < 4 || memcmp(p - 4, "NEW.", 4) != 0) {
+			if (put_schema_word(conf, to, p, n, e) < 0)
+				return -1;
+			continue;
+		}
+		/* A column of a trigger's row. */
+		word = xstrndup(p, n);
+		name = conf_column(conf, word);
+		if (strcmp(name, word) == 0)
+			buf_str(to, word);
+		else
+			db_name(to, name);
+		free(word);
 	}
 	buf_str(to, "");
 	return 0;
@@ -168,32 +153,25 @@ schema_put_table(const struct conf *conf, const char *file, const char *name,
 }
 
 static int
-put_included(const struct conf *conf, const char *name, const char *end,
-    struct buf *to, struct err *e)
-{
-	char	*table = xstrndup(name, (size_t)(end - name));
-	int	 rc = schema_put_table(conf, schema_file_schema, table, to, e);
-
-	free(table);
-	return rc;
-}
-
-static int
 render_inline(const struct conf *conf, struct buf *to, struct err *e)
 {
 	static const char	 include[] = "-- include ", skip[] =
 				    "-- of our own columns", go_on[] =
 				    "-- of any columns";
 	const char		*p = schema_file_inline, *end;
+	char			*table;
 	bool			 left = false;
 	int			 rc = 0;
 
 	for (; rc == 0 && *p != '\0'; p = end) {
 		end = p + strcspn(p, "\n");
-		if (strncmp(p, include, strlen(include)) == 0)
-			rc = put_included(conf, p + strlen(include), end, to,
-			    e);
-		else if (strncmp(p, skip, strlen(skip)) == 0)
+		if (strncmp(p, include, strlen(include)) == 0) {
+			p += strlen(include);
+			table = xstrndup(p, (size_t)(end - p));
+			rc = schema_put_table(conf, schema_file_schema, table,
+			    to, e);
+			free(table);
+		} else if (strncmp(p, skip, strlen(skip)) == 0)
 			left = conf->outbox.columns.n > 0;
 		else if (strncmp(p, go_on, strlen(go_on)) == 0)
 			left = false;
@@ -233,26 +211,20 @@ opaque_length(const char *p)
 	return end == NULL ? strlen(p) : (size_t)(end + 1 - p);
 }
 
-/* Skip blanks, comments and DELIMITER lines up to the next statement. */
-static void
-go_to_statement(struct schema_walk *w)
-{
-	for (;;) {
-		w->at += strspn(w->at, " \t\r\n");
-		if (strncmp(w->at, "--", 2) != 0 &&
-		    sscanf(w->at, "DELIMITER %7s", w->delimiter) != 1)
-			return;
-		w->at += strcspn(w->at, "\n");
-	}
-}
-
 bool
 schema_next(struct schema_walk *w, struct buf *statement)
 {
 	const char	*start;
 	size_t		 n;
 
-	go_to_statement(w);
+	/* Skip blanks, comments and DELIMITER lines. */
+	for (;;) {
+		w->at += strspn(w->at, " \t\r\n");
+		if (strncmp(w->at, "--", 2) != 0 &&
+		    sscanf(w->at, "DELIMITER %7s", w->delimiter) != 1)
+			break;
+		w->at += strcspn(w->at, "\n");
+	}
 	start = w->at;
 	while (*w->at != '\0' &&
 	    strncmp(w->at, w->delimiter, strlen(w->delimiter)) != 0) {

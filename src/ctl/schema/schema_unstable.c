@@ -14,6 +14,21 @@
 #define NEW_IDS	"a message that is sent again would have another id, and be " \
 		"in the stream twice: ids leave the column out"
 
+#define MOVED	"claims, delays and marks write to the row, and move this time"
+
+/* Columns of the outbox that only the daemon, or their author, may change. */
+static const struct {
+	const char	*word;
+	bool		 starts_now;
+	const char	*cost;
+} times[] = {
+	{ "published_at", false, "the daemon refuses to run: each row would "
+	  "count as delivered when it is claimed" },
+	{ "available_at", true, MOVED },
+	{ "in_doubt_since", false, MOVED },
+	{ "scheduled_at", false, MOVED },
+};
+
 /* "MODIFY `at` TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)", as it is */
 static void
 find_on_update(struct check *k, enum store_table t,
@@ -35,59 +50,6 @@ find_on_update(struct check *k, enum store_table t,
 		buf_printf(&f->sql, "(%u)", (unsigned)c->length);
 }
 
-/* Columns of the outbox that only the daemon, or their author, may change. */
-static void
-find_moved_times(struct check *k)
-{
-	static const struct {
-		const char	*word;
-		bool		 starts_now;
-	} words[] = { { "published_at", false }, { "available_at", true },
-		{ "in_doubt_since", false }, { "scheduled_at", false } };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const char *word = words[i].word;
-		const struct schema_column *c = schema_outbox_column(k, word);
-
-		if (c != NULL && c->on_update)
-			find_on_update(k, T_OUTBOX, c, strcmp(word,
-			    "published_at") == 0 ?
-			    "the daemon refuses to run: each row would count "
-			    "as delivered when it is claimed" :
-			    "claims, delays and marks write to the row, and "
-			    "move this time", words[i].starts_now);
-	}
-}
-
-static void
-find_unstable(struct check *k)
-{
-	const struct store	*s = k->ctl->store;
-	enum store_table	 t = schema_events(k);
-	const char		*why, *word;
-
-	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++) {
-		const struct schema_column *c = schema_column_of(
-		    &k->live.tables[t], store_column_name(s, word));
-
-		if (why[0] == '\0' || c == NULL)
-			continue;
-		if (c->on_update)
-			find_on_update(k, t, c, NEW_IDS ", and its value in "
-			    "messages is any", true);
-		else
-			schema_find(k, t, SCHEMA_FAIL, NEW_IDS "; name "
-			    "another one in outbox.columns", "%s %s", c->name,
-			    why);
-	}
-}
-
-static bool
-is_part_of_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '`';
-}
-
 /* Does it say "SET ... NEW.column ="?  A comparison may seem one. */
 static bool
 assigns(const char *statement, const char *column)
@@ -103,7 +65,9 @@ assigns(const char *statement, const char *column)
 			continue;
 		name += n;
 		name += *name == '`';
-		if (is_part_of_name(*name))
+		/* A longer name begins with this one. */
+		if (isalnum((unsigned char)*name) || *name == '_' ||
+		    *name == '$' || *name == '`')
 			continue;
 		name += strspn(name, " \t\r\n:");
 		while (before > statement && strchr(" \t\r\n", before[-1]))
@@ -150,11 +114,35 @@ find_triggers(struct check *k, struct err *e)
 int
 schema_find_unstable(struct check *k, struct err *e)
 {
-	if (!schema_has(k, schema_events(k)))
+	struct store		*s = k->ctl->store;
+	enum store_table	 t = schema_events(k);
+	const struct schema_column *c;
+	const char		*why, *word;
+
+	if (!schema_has(k, t))
 		return 0;
-	if (store_find_unstable(k->ctl->store, e) < 0)
+	if (store_find_unstable(s, e) < 0)
 		return -1;
-	find_moved_times(k);
-	find_unstable(k);
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		c = schema_outbox_column(k, times[i].word);
+		if (c != NULL && c->on_update)
+			find_on_update(k, T_OUTBOX, c, times[i].cost,
+			    times[i].starts_now);
+	}
+
+	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++) {
+		c = schema_column_of(&k->live.tables[t],
+		    store_column_name(s, word));
+		if (why[0] == '\0' || c == NULL)
+			continue;
+		if (c->on_update)
+			find_on_update(k, t, c, NEW_IDS ", and its value in "
+			    "messages is any", true);
+		else
+			schema_find(k, t, SCHEMA_FAIL, NEW_IDS "; name "
+			    "another one in outbox.columns", "%s %s", c->name,
+			    why);
+	}
 	return find_triggers(k, e);
 }

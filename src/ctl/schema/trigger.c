@@ -21,28 +21,14 @@ static const char	key_hash[] =
 static const char	inline_hash[] = "CRC32(CONVERT(COALESCE(NEW.order_key,\n"
 			    "\t    NEW.message_id) USING utf8mb4))";
 
-/*
- * Other characters are written as hex.  This works without a server that quotes
- * them, and MariaDB shows triggers without their backslashes and names of
- * character sets.
- */
 #define PLAIN	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 		"0123456789 %|._:/+-"
 
-static void
-put_literal(struct buf *to, const char *text)
-{
-	if (text[strspn(text, PLAIN)] == '\0') {
-		buf_printf(to, "'%s'", text);
-		return;
-	}
-	buf_str(to, "x'");
-	for (; *text != '\0'; text++)
-		buf_printf(to, "%02x", (unsigned)(unsigned char)*text);
-	buf_str(to, "'");
-}
-
-/* A pattern like "order.*" as a LIKE condition. */
+/*
+ * A pattern like "order.*" as a LIKE condition.  Characters that are not plain
+ * are written as hex.  This works without a server that quotes them, and
+ * MariaDB shows triggers without their backslashes and names of character sets.
+ */
 static void
 put_pattern(struct buf *to, const char *pattern)
 {
@@ -55,39 +41,16 @@ put_pattern(struct buf *to, const char *pattern)
 	}
 	buf_str(&like, "");
 	buf_str(to, "NEW.event_type LIKE ");
-	put_literal(to, like.data);
+	if (like.data[strspn(like.data, PLAIN)] == '\0')
+		buf_printf(to, "'%s'", like.data);
+	else {
+		buf_str(to, "x'");
+		for (const char *p = like.data; *p != '\0'; p++)
+			buf_printf(to, "%02x", (unsigned)(unsigned char)*p);
+		buf_str(to, "'");
+	}
 	buf_str(to, " ESCAPE '|'");
 	buf_free(&like);
-}
-
-static void
-put_trigger_types(const struct conf_list *types, struct buf *to)
-{
-	for (size_t i = 0; i < types->n; i++) {
-		buf_str(to, i == 0 ? "" : " OR ");
-		put_pattern(to, types->items[i]);
-	}
-	if (types->n == 0)
-		buf_str(to, all_types);
-}
-
-static const char *
-default_hash(const struct conf *conf)
-{
-	return conf->outbox.mode == MODE_INLINE ? inline_hash : key_hash;
-}
-
-static void
-put_trigger_hash(const struct conf *conf, struct buf *to)
-{
-	if (conf_partitions_by_key(conf))
-		buf_str(to, default_hash(conf));
-	else if (conf->outbox.mode == MODE_INLINE)
-		partition_put_hash(conf, "NEW.", "NEW.headers",
-		    "COALESCE(NEW.order_key, NEW.message_id)", to);
-	else
-		partition_put_hash(conf, "NEW.", "NEW.metadata",
-		    "NEW.stream_id", to);
 }
 
 /* Copy the text with other words in place of "from". */
@@ -106,24 +69,38 @@ replace(const char *text, const char *from, const char *by, struct buf *to)
 int
 trigger_render(const struct conf *conf, struct buf *to, struct err *e)
 {
+	bool		 inlined = conf->outbox.mode == MODE_INLINE;
+	const char	*by_key = inlined ? inline_hash : key_hash;
+	const struct conf_list *list = &conf->publish.types;
 	struct buf	 text = { 0 }, some = { 0 }, types = { 0 };
 	struct buf	 hash = { 0 };
-	int		 rc = schema_put_text(conf,
-			    conf->outbox.mode == MODE_INLINE ?
-			    schema_file_inline_trigger : schema_file_trigger,
-			    &text, e);
 
-	if (rc == 0) {
-		put_trigger_types(&conf->publish.types, &types);
-		put_trigger_hash(conf, &hash);
-		replace(text.data, all_types, types.data, &some);
-		replace(some.data, default_hash(conf), hash.data, to);
+	if (schema_put_text(conf, inlined ? schema_file_inline_trigger :
+	    schema_file_trigger, &text, e) < 0) {
+		buf_free(&text);
+		return -1;
 	}
+	for (size_t i = 0; i < list->n; i++) {
+		buf_str(&types, i == 0 ? "" : " OR ");
+		put_pattern(&types, list->items[i]);
+	}
+	if (list->n == 0)
+		buf_str(&types, all_types);
+	if (conf_partitions_by_key(conf))
+		buf_str(&hash, by_key);
+	else if (inlined)
+		partition_put_hash(conf, "NEW.", "NEW.headers",
+		    "COALESCE(NEW.order_key, NEW.message_id)", &hash);
+	else
+		partition_put_hash(conf, "NEW.", "NEW.metadata",
+		    "NEW.stream_id", &hash);
+	replace(text.data, all_types, types.data, &some);
+	replace(some.data, by_key, hash.data, to);
 	buf_free(&hash);
 	buf_free(&types);
 	buf_free(&some);
 	buf_free(&text);
-	return rc;
+	return 0;
 }
 
 /* Does the server, or a proxy, let this account lock the events? */
@@ -143,48 +120,29 @@ may_lock(struct ctl *c, struct err *why)
 	return true;
 }
 
-/* Copy the text without its statements that lock and unlock. */
-static void
-put_unlocked(const char *text, struct buf *to)
+int
+trigger_install(struct ctl *c, struct err *e)
 {
-	for (const char *end; *text != '\0'; text = end) {
-		end = strchr(text, '\n');
-		end = end == NULL ? text + strlen(text) : end + 1;
-		if (strncmp(text, "LOCK TABLES ", 12) != 0 &&
-		    strncmp(text, "UNLOCK TABLES", 13) != 0)
-			buf_add(to, text, (size_t)(end - text));
-	}
-}
+	struct buf	 text = { 0 }, unlocked = { 0 }, *sql = &text;
+	struct err	 why;
+	const char	*line, *end;
+	int		 rc = trigger_render(c->conf, &text, e);
 
-/* As it is, or without the lock where that is refused. */
-static int
-render_for_server(struct ctl *c, struct buf *to, struct err *e)
-{
-	struct buf	text = { 0 };
-	struct err	why;
-	int		rc = trigger_render(c->conf, &text, e);
-
-	if (rc == 0 && may_lock(c, &why))
-		buf_str(to, text.data);
-	else if (rc == 0) {
+	if (rc == 0 && !may_lock(c, &why)) {
 		ctl_error("the trigger is made without LOCK TABLES, which is "
 		    "refused: what is written at that moment may get no row "
 		    "or label of it; outboxctl reconcile makes it: %s",
 		    why.text);
-		put_unlocked(text.data, to);
+		for (line = text.data; *line != '\0'; line = end) {
+			end = strchr(line, '\n');
+			end = end == NULL ? line + strlen(line) : end + 1;
+			if (strncmp(line, "LOCK TABLES ", 12) != 0 &&
+			    strncmp(line, "UNLOCK TABLES", 13) != 0)
+				buf_add(&unlocked, line, (size_t)(end - line));
+		}
+		sql = &unlocked;
 	}
-	buf_free(&text);
-	return rc;
-}
-
-int
-trigger_install(struct ctl *c, struct err *e)
-{
-	struct buf	text = { 0 };
-	struct err	why;
-	int		rc = render_for_server(c, &text, e);
-
-	if (rc == 0 && (rc = schema_run_all(c, text.data, e)) < 0) {
+	if (rc == 0 && (rc = schema_run_all(c, sql->data, e)) < 0) {
 		if (store_code(c->store) == CODE_BINLOG) {
 			why = *e;
 			err_set(e, "%.300s; the server has a binlog: CREATE "
@@ -194,6 +152,7 @@ trigger_install(struct ctl *c, struct err *e)
 		store_sql(c->store, "UNLOCK TABLES");
 		store_exec(c->store, "schema", NULL, &why);
 	}
+	buf_free(&unlocked);
 	buf_free(&text);
 	return rc;
 }
@@ -260,32 +219,16 @@ judge_no_trigger(struct check *k, const char *name, struct err *e)
 	return 0;
 }
 
-static int
-judge_trigger(struct check *k, const char *name, const char *text,
-    const char *body, struct err *e)
-{
-	if (body[0] == '\0')
-		return judge_no_trigger(k, name, e);
-	if (!has_trigger(text, name, body))
-		schema_find(k, T_EVENTS, SCHEMA_WARN,
-		    store_is_inline(k->ctl->store) ?
-		    "it completes rows in another way; outboxctl schema "
-		    "upgrade replaces it" :
-		    "it enqueues other events than publish.types, or in "
-		    "another way; outboxctl schema upgrade replaces it",
-		    "the trigger differs from the configured one")->by =
-		    BY_TRIGGER;
-	return 0;
-}
-
 int
 trigger_check(struct check *k, struct err *e)
 {
 	struct store	*s = k->ctl->store;
-	char		*name = xasprintf(store_is_inline(s) ? "%s_before" :
+	bool		 inlined = store_is_inline(s);
+	char		*name = xasprintf(inlined ? "%s_before" :
 			    "%s_after_event", schema_name(k, T_OUTBOX));
 	struct buf	 text = { 0 };
 	struct db_rows	*rows = NULL;
+	const char	*body;
 	int		 rc = trigger_render(k->ctl->conf, &text, e);
 
 	if (rc == 0) {
@@ -296,9 +239,19 @@ trigger_check(struct check *k, struct err *e)
 		    SQL_TEXT("events", schema_name(k, T_EVENTS)),
 		    SQL_TEXT("name", name));
 		rows = store_query(s, k->ctl->command->words, e);
-		rc = rows == NULL ? -1 : judge_trigger(k, name, text.data,
-		    db_next(rows) ? db_text(rows, 0) : "", e);
+		rc = rows == NULL ? -1 : 0;
 	}
+	body = rc == 0 && db_next(rows) ? db_text(rows, 0) : "";
+	if (rc == 0 && body[0] == '\0')
+		rc = judge_no_trigger(k, name, e);
+	else if (rc == 0 && !has_trigger(text.data, name, body))
+		schema_find(k, T_EVENTS, SCHEMA_WARN, inlined ?
+		    "it completes rows in another way; outboxctl schema "
+		    "upgrade replaces it" :
+		    "it enqueues other events than publish.types, or in "
+		    "another way; outboxctl schema upgrade replaces it",
+		    "the trigger differs from the configured one")->by =
+		    BY_TRIGGER;
 	db_rows_free(rows);
 	buf_free(&text);
 	free(name);
