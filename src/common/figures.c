@@ -32,27 +32,21 @@ find(struct figures_set *set, const char *name)
 	return NULL;
 }
 
-/* A free place, or that of a route which is gone: there are enough. */
-static struct figures *
-new_place(struct figures_set *set)
-{
-	struct figures	*f = find(set, "");
-
-	for (size_t i = 0; f == NULL && i < FIGURES_MAX; i++)
-		if (!set->list[i].used)
-			f = &set->list[i];
-	if (f != NULL)
-		memset(f, 0, sizeof(*f));
-	return f;
-}
-
 static void
 use(struct figures_set *set, const struct conf_route *rule, size_t rank)
 {
 	struct figures	*f = find(set, name_of(rule));
 
-	if (f == NULL && (f = new_place(set)) == NULL)
-		return;
+	if (f == NULL) {
+		/* A free place, or that of a route which is gone. */
+		f = find(set, "");
+		for (size_t i = 0; f == NULL && i < FIGURES_MAX; i++)
+			if (!set->list[i].used)
+				f = &set->list[i];
+		if (f == NULL)
+			return;
+		memset(f, 0, sizeof(*f));
+	}
 	strlcpy(f->name, name_of(rule), sizeof(f->name));
 	f->rank = (uint32_t)rank;
 	f->failing_since = 0;
@@ -105,24 +99,18 @@ span_at(struct figures *f, int64_t now)
 	return s;
 }
 
-static void
-note_error(struct figures *f, const char *text)
-{
-	char	clean[PRINTABLE_SIZE];
-
-	printable_text(clean, text, strlen(text));
-	if (strcmp(f->error, clean) != 0)
-		strlcpy(f->error, clean, sizeof(f->error));
-	f->error_at = time(NULL);
-}
-
 void
 figures_failed(struct figures *f, const struct figures_failure *why,
     int64_t now)
 {
+	char	clean[PRINTABLE_SIZE];
+
 	f->failed++;
 	span_at(f, now)->failed++;
-	note_error(f, why->text);
+	printable_text(clean, why->text, strlen(why->text));
+	if (strcmp(f->error, clean) != 0)
+		strlcpy(f->error, clean, sizeof(f->error));
+	f->error_at = time(NULL);
 	if (why->own)
 		return;
 	if (f->failing_since == 0) {
@@ -148,9 +136,15 @@ figures_took(struct figures *f, uint64_t n, int64_t now)
 	f->tells = false;
 }
 
-static void
-add_spans(struct figures *sum, const struct figures *f)
+void
+figures_add(struct figures *sum, const struct figures *f, int64_t now)
 {
+	if (sum->name[0] == '\0') {
+		memcpy(sum->name, f->name, sizeof(sum->name));
+		sum->rank = f->rank;
+	}
+	sum->taken += f->taken;
+	sum->failed += f->failed;
 	for (size_t i = 0; i < FIGURES_SPANS; i++) {
 		struct figures_span		*to = &sum->spans[i];
 		const struct figures_span	*from = &f->spans[i];
@@ -162,33 +156,16 @@ add_spans(struct figures *sum, const struct figures *f)
 			to->failed += from->failed;
 		}
 	}
-}
-
-static void
-add_failing(struct figures *sum, const struct figures *f, int64_t now)
-{
-	if (f->failing_since == 0 || f->again_by < now)
-		return;
-	sum->tells = sum->tells || f->tells || sum->failing_since != 0;
-	sum->in_row += f->in_row;
-	sum->failing_since = sum->failing_since == 0 ? f->failing_since :
-	    sooner(sum->failing_since, f->failing_since);
-	sum->failed_at = later(sum->failed_at, f->failed_at);
-	sum->again_by = later(sum->again_by, f->again_by);
-}
-
-void
-figures_add(struct figures *sum, const struct figures *f, int64_t now)
-{
-	if (sum->name[0] == '\0') {
-		memcpy(sum->name, f->name, sizeof(sum->name));
-		sum->rank = f->rank;
-	}
-	sum->taken += f->taken;
-	sum->failed += f->failed;
-	add_spans(sum, f);
 	sum->taken_at = later(sum->taken_at, f->taken_at);
-	add_failing(sum, f, now);
+	if (f->failing_since != 0 && f->again_by >= now) {
+		sum->tells = sum->tells || f->tells || sum->failing_since != 0;
+		sum->in_row += f->in_row;
+		sum->failing_since = sum->failing_since == 0 ?
+		    f->failing_since :
+		    sooner(sum->failing_since, f->failing_since);
+		sum->failed_at = later(sum->failed_at, f->failed_at);
+		sum->again_by = later(sum->again_by, f->again_by);
+	}
 	if (f->error_at > sum->error_at) {
 		sum->error_at = f->error_at;
 		memcpy(sum->error, f->error, sizeof(sum->error));

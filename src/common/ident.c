@@ -33,28 +33,23 @@ ident_nonce(const char *id)
 	return n < IDENT_NONCE ? NULL : id + n - (IDENT_NONCE - 1);
 }
 
-/* ":SLOT:" before the nonce, as ident_new writes it. */
-static bool
-has_slot(const char *id, const char *nonce)
-{
-	const char	*end = nonce - 1, *p = end;
-
-	while (p > id && isdigit((unsigned char)p[-1]))
-		p--;
-	return p < end && p > id && p[-1] == ':';
-}
-
 bool
 ident_is_valid(const char *id)
 {
-	const char	*nonce = ident_nonce(id);
+	const char	*nonce = ident_nonce(id), *end, *p;
 
 	if (nonce == NULL || strlen(id) >= IDENT_SIZE || nonce == id ||
-	    nonce[-1] != ':' || !has_slot(id, nonce))
+	    nonce[-1] != ':')
+		return false;
+	/* ":SLOT:" before the nonce, as ident_new writes it. */
+	end = p = nonce - 1;
+	while (p > id && isdigit((unsigned char)p[-1]))
+		p--;
+	if (p == end || p == id || p[-1] != ':')
 		return false;
 	if (strspn(nonce, "0123456789abcdef") != IDENT_NONCE - 1)
 		return false;
-	for (const char *p = id; *p != '\0'; p++)
+	for (p = id; *p != '\0'; p++)
 		if (!isalnum((unsigned char)*p) && strchr("-._:", *p) == NULL)
 			return false;
 	return true;

@@ -4,16 +4,10 @@
 
 #include <libdeflate.h>
 
-static unsigned
-hash(const char *label, size_t len)
-{
-	return libdeflate_crc32(0, label, len) % LABEL_BITS;
-}
-
 void
 label_set_add(struct label_set *s, const char *label, size_t len)
 {
-	unsigned	bit = hash(label, len);
+	unsigned	bit = libdeflate_crc32(0, label, len) % LABEL_BITS;
 
 	s->bits[bit / 64] |= UINT64_C(1) << bit % 64;
 }

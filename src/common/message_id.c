@@ -28,17 +28,6 @@ days_since_1970(int64_t year, int64_t month, int64_t day)
 	    of_year - 719468;
 }
 
-/* Up to six digits, as the column keeps: ".5" is 500,000. */
-static int64_t
-read_fraction(const char *text, size_t len)
-{
-	int64_t	micros = 0, unit = 100000;
-
-	for (size_t i = 0; i < len && unit > 0; i++, unit /= 10)
-		micros += (text[i] - '0') * unit;
-	return micros;
-}
-
 static int
 two_digits(const char *text)
 {
@@ -63,20 +52,6 @@ is_moment(struct bytes time)
 	return true;
 }
 
-static int64_t
-read_moment(struct bytes time)
-{
-	const char	*t = time.data;
-	int64_t		 days, seconds;
-
-	days = days_since_1970(two_digits(t) * 100 + two_digits(t + 2),
-	    two_digits(t + 5), two_digits(t + 8));
-	seconds = days * 86400 + two_digits(t + 11) * 3600 +
-	    two_digits(t + 14) * 60 + two_digits(t + 17);
-	return seconds * 1000000 + (time.len <= 20 ? 0 :
-	    read_fraction(t + 20, time.len - 20));
-}
-
 static void
 add_bytes(XXH3_state_t *state, struct bytes b)
 {
@@ -87,14 +62,23 @@ add_bytes(XXH3_state_t *state, struct bytes b)
 		XXH3_64bits_update(state, b.data, b.len);
 }
 
-/* A text that is not a time is hashed as it is. */
+/* In microseconds since 1970; a text that is not a time is hashed as it is. */
 static void
 add_moment(XXH3_state_t *state, struct bytes time)
 {
-	int64_t	micros;
+	const char	*t = time.data;
+	int64_t		 micros, unit = 100000;
 
 	if (is_moment(time)) {
-		micros = (int64_t)htole64((uint64_t)read_moment(time));
+		micros = days_since_1970(two_digits(t) * 100 +
+		    two_digits(t + 2), two_digits(t + 5), two_digits(t + 8));
+		micros = micros * 86400 + two_digits(t + 11) * 3600 +
+		    two_digits(t + 14) * 60 + two_digits(t + 17);
+		micros *= 1000000;
+		/* Up to six digits, as the column keeps: ".5" is 500,000. */
+		for (size_t i = 20; i < time.len && unit > 0; i++, unit /= 10)
+			micros += (t[i] - '0') * unit;
+		micros = (int64_t)htole64((uint64_t)micros);
 		time = (struct bytes){ (const char *)&micros, sizeof(micros) };
 	}
 	add_bytes(state, time);
@@ -135,21 +119,6 @@ message_id_put(struct buf *b, const char *prefix, const struct message_id *id)
 		buf_printf(b, "-r%u", id->replay);
 }
 
-/* The text after the hash: "-r2" or nothing, then the end of the line. */
-static bool
-read_replay(struct message_id *id, const char *text)
-{
-	char	*end;
-
-	id->replay = 0;
-	if (text[0] == '\0' || text[0] == '\r' || text[0] == '\n')
-		return true;
-	if (strncmp(text, "-r", 2) != 0 || text[2] < '0' || text[2] > '9')
-		return false;
-	id->replay = (unsigned)strtoul(text + 2, &end, 10);
-	return *end == '\0' || *end == '\r' || *end == '\n';
-}
-
 bool
 message_id_read(struct message_id *id, const char *prefix, const char *text)
 {
@@ -168,7 +137,14 @@ message_id_read(struct message_id *id, const char *prefix, const char *text)
 		return false;
 	id->hashed = digits == HASH_DIGITS;
 	id->hash = id->hashed ? strtoull(text, NULL, 16) : 0;
-	return read_replay(id, text + digits);
+	/* "-r2" or nothing, then the end of the line. */
+	text += digits;
+	id->replay = 0;
+	if (strncmp(text, "-r", 2) == 0 && text[2] >= '0' && text[2] <= '9') {
+		id->replay = (unsigned)strtoul(text + 2, &end, 10);
+		text = end;
+	}
+	return *text == '\0' || *text == '\r' || *text == '\n';
 }
 
 bool

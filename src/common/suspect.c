@@ -19,29 +19,20 @@ sequence_of(const struct suspect *s)
 	return __atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE);
 }
 
-/* A free place, or the one with the fewest deaths. */
-static struct suspect *
-find_place(struct suspect *all, size_t n)
-{
-	struct suspect	*fewest = all;
-
-	for (size_t i = 0; i < n; i++) {
-		if (sequence_of(&all[i]) == 0)
-			return &all[i];
-		if (all[i].deaths < fewest->deaths)
-			fewest = &all[i];
-	}
-	return fewest;
-}
-
 unsigned
 suspect_died(struct suspect *all, size_t n, uint64_t sequence)
 {
 	size_t		 i = suspect_find(all, n, sequence);
-	struct suspect	*s = i < n ? &all[i] : find_place(all, n);
+	struct suspect	*s = i < n ? &all[i] : all;
 
-	if (i == n)
+	/* A new one takes a free place, or the one with the fewest deaths. */
+	if (i == n) {
+		for (i = 0; i < n && sequence_of(s) != 0; i++)
+			if (sequence_of(&all[i]) == 0 ||
+			    all[i].deaths < s->deaths)
+				s = &all[i];
 		begin(s, sequence);
+	}
 	__atomic_store_n(&s->deaths, s->deaths + 1, __ATOMIC_RELEASE);
 	return s->deaths;
 }

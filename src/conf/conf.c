@@ -269,44 +269,32 @@ conf_load_host(const char *path, bool named)
 	return NULL;
 }
 
-/*
- * Write the headings of the sections of name that last, the key before it, is
- * not in.  Returns the depth of name.
- */
-static int
-write_sections(FILE *f, const char *last, const char *name)
-{
-	const char	*dot;
-	int		 depth = 0;
-
-	for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
-		size_t	n = (size_t)(dot + 1 - name);
-
-		if (last != NULL && strncmp(last, name, n) == 0)
-			last += n;
-		else {
-			last = NULL;
-			fprintf(f, "%*s%.*s:\n", 2 * depth, "",
-			    (int)n - 1, name);
-		}
-		depth++;
-	}
-	return depth;
-}
-
+/* A section's heading stands where the key before it is not in the section. */
 void
 conf_dump(const struct conf *c, FILE *f)
 {
-	const char	*last = NULL;
+	const char	*before = NULL;
 
 	for (const struct conf_key *k = conf_table; k->name != NULL; k++) {
-		int	 depth = write_sections(f, last, k->name);
-		char	*text = conf_text(c, k);
+		const char	*last = before, *name = k->name, *dot;
+		char		*text = conf_text(c, k);
+		int		 depth = 0;
 
-		fprintf(f, "%*s%s: %s\n", 2 * depth, "",
-		    strrchr(k->name, '.') + 1, text);
+		for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
+			size_t	n = (size_t)(dot + 1 - name);
+
+			if (last != NULL && strncmp(last, name, n) == 0)
+				last += n;
+			else {
+				last = NULL;
+				fprintf(f, "%*s%.*s:\n", 2 * depth, "",
+				    (int)n - 1, name);
+			}
+			depth++;
+		}
+		fprintf(f, "%*s%s: %s\n", 2 * depth, "", name, text);
 		free(text);
-		last = k->name;
+		before = k->name;
 	}
 }
 

@@ -195,40 +195,31 @@ check_lengths(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
+/* Which keys may, must or need not be set together. */
 static int
-check_either(const struct conf_draft *d, struct err *e)
+check_pairs(const struct conf_draft *d, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
-		const char	*a = either[i][0], *b = either[i][1];
+	const char	*a, *b;
 
+	for (size_t i = 0; i < sizeof(either) / sizeof(either[0]); i++) {
+		a = either[i][0];
+		b = either[i][1];
 		if (!is_key_empty(d, a) && !is_key_empty(d, b))
 			return conf_blame(d, a, e, "cannot be set together "
 			    "with %s of line %u: remove one of them", b,
 			    source(d, b)->line);
 	}
-	return 0;
-}
-
-static int
-check_needs(const struct conf_draft *d, struct err *e)
-{
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		const char	*a = needs[i][0], *b = needs[i][1];
-
+		a = needs[i][0];
+		b = needs[i][1];
 		if (!is_key_empty(d, a) && is_key_empty(d, b))
 			return conf_blame(d, a, e,
 			    "needs %s: set both or none", b);
 	}
+	if (is_key_empty(d, "mysql.hosts") && is_key_empty(d, "mysql.socket"))
+		return conf_blame(d, "mysql.socket", e, "is empty, and so is "
+		    "mysql.hosts: set one of them");
 	return 0;
-}
-
-static int
-check_servers(const struct conf_draft *d, struct err *e)
-{
-	if (!is_key_empty(d, "mysql.hosts") || !is_key_empty(d, "mysql.socket"))
-		return 0;
-	return conf_blame(d, "mysql.socket", e, "is empty, and so is "
-	    "mysql.hosts: set one of them");
 }
 
 /* An address of tls:// asks for what the mode forbids. */
@@ -250,62 +241,54 @@ check_nats_tls(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
-/* Of two tables with one name, blame one that was set. */
-static int
-same_table(const struct conf_draft *d, const char *a, const char *b,
-    struct err *e)
-{
-	const char	*name = is_set(d, b) ? b : a;
-	const char	*other = is_set(d, b) ? a : b;
-	char		*table = conf_text(d->conf, key(name));
-
-	conf_blame(d, name, e, "%s is also the name of %s: each table needs "
-	    "its own name", table, other);
-	free(table);
-	return -1;
-}
-
 static int
 check_tables(const struct conf_draft *d, struct err *e)
 {
-	for (const struct conf_key *k = conf_table; k->name != NULL; k++) {
-		const char	*name;
+	static const char	section[] = "outbox.tables.";
+	const struct conf_key	*k, *o, *blamed;
+	const char		*table;
+	char			*text;
 
-		if (strncmp(k->name, "outbox.tables.", 14) != 0)
+	for (k = conf_table; k->name != NULL; k++) {
+		if (strncmp(k->name, section, strlen(section)) != 0)
 			continue;
-		name = *(char *const *)conf_field(d->conf, k);
-		for (const struct conf_key *o = k + 1; o->name != NULL &&
-		    strncmp(o->name, "outbox.tables.", 14) == 0; o++)
-			if (strcmp(name,
-			    *(char *const *)conf_field(d->conf, o)) == 0)
-				return same_table(d, k->name, o->name, e);
+		table = *(char *const *)conf_field(d->conf, k);
+		for (o = k + 1; o->name != NULL && strncmp(o->name, section,
+		    strlen(section)) == 0; o++) {
+			if (strcmp(table, *(char *const *)conf_field(d->conf,
+			    o)) != 0)
+				continue;
+			/* Of two with one name, blame one that was set. */
+			blamed = is_set(d, o->name) ? o : k;
+			text = conf_text(d->conf, blamed);
+			conf_blame(d, blamed->name, e, "%s is also the name "
+			    "of %s: each table needs its own name", text,
+			    blamed == o ? k->name : o->name);
+			free(text);
+			return -1;
+		}
 	}
 	return 0;
 }
 
-/* Without leases two workers may send messages of one key at once. */
+/*
+ * Without leases two workers may send messages of one key at once.  Halted keys
+ * are recorded in a table, and leases protect the record.
+ */
 static int
 check_leasing(const struct conf_draft *d, struct err *e)
 {
 	const struct conf	*c = d->conf;
+	bool			 ordered = c->outbox.ordering != ORDER_NONE;
 
-	if (c->worker.leasing || c->outbox.ordering == ORDER_NONE ||
-	    c->master.workers == 1)
-		return 0;
-	return conf_blame(d, "worker.leasing", e, "false needs "
-	    "outbox.ordering: none, or master.workers: 1 (it is %" PRId64
-	    "): without leases workers break the order", c->master.workers);
-}
-
-/* Halted keys are recorded in a table, and leases protect the record. */
-static int
-check_halt(const struct conf_draft *d, struct err *e)
-{
-	const struct conf	*c = d->conf;
-
+	if (!c->worker.leasing && ordered && c->master.workers != 1)
+		return conf_blame(d, "worker.leasing", e, "false needs "
+		    "outbox.ordering: none, or master.workers: 1 (it is %"
+		    PRId64 "): without leases workers break the order",
+		    c->master.workers);
 	if (c->retry.on_dead != DEAD_HALT)
 		return 0;
-	if (c->outbox.ordering == ORDER_NONE)
+	if (!ordered)
 		return conf_blame(d, "retry.on_dead", e, "halt needs "
 		    "outbox.ordering: key or partition: with none, no message "
 		    "waits for a dead one");
@@ -375,9 +358,9 @@ conf_check(const struct conf_draft *d, struct err *e)
 {
 	static int	(*const checks[])(const struct conf_draft *,
 			    struct err *) = {
-		check_lengths, check_either, check_needs, check_servers,
-		check_nats_tls, check_tables, check_leasing, check_halt,
-		check_mode, check_monitor, check_partition_counts,
+		check_lengths, check_pairs, check_nats_tls, check_tables,
+		check_leasing, check_mode, check_monitor,
+		check_partition_counts,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

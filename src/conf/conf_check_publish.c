@@ -46,11 +46,26 @@ check_columns(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
-/* Fields that only one driver reads. */
 static int
-check_route_driver(const struct conf *c, const struct conf_route *r,
-    struct err *e)
+check_route(const struct conf *c, const struct conf_route *r, struct err *e)
 {
+	int64_t	first = r->backoff == CONF_INHERIT ? c->retry.backoff :
+		    r->backoff;
+	int64_t	longest = r->max_backoff == CONF_INHERIT ?
+		    c->retry.max_backoff : r->max_backoff;
+	bool	inlined = c->outbox.mode == MODE_INLINE;
+
+	if (r->type[0] == '\0' && r->topic[0] == '\0' && r->header[0] == '\0')
+		return err_set(e, "needs type, topic or header to match");
+	if (!inlined && r->topic[0] != '\0')
+		return err_set(e, "topic needs outbox.mode: inline; rows of "
+		    "mode pointer have no topic");
+	if (!inlined && (strstr(r->subject, "{topic}") != NULL ||
+	    strstr(r->path, "{topic}") != NULL))
+		return err_set(e, "{topic} needs outbox.mode: inline; rows of "
+		    "mode pointer have no topic");
+
+	/* Fields that only one driver reads. */
 	if (r->subject[0] != '\0' && r->driver != DRIVER_NATS)
 		return err_set(e, "subject is for driver: nats");
 	if (r->endpoint[0] != '\0' && r->driver != DRIVER_HTTP)
@@ -61,41 +76,9 @@ check_route_driver(const struct conf *c, const struct conf_route *r,
 	    c->http.endpoint[0] == '\0')
 		return err_set(e, "driver: http needs an endpoint, here or as "
 		    "http.endpoint");
-	return 0;
-}
 
-/* The patterns: a row of mode pointer has no topic. */
-static int
-check_route_match(const struct conf *c, const struct conf_route *r,
-    struct err *e)
-{
-	if (r->type[0] == '\0' && r->topic[0] == '\0' && r->header[0] == '\0')
-		return err_set(e, "needs type, topic or header to match");
-	if (c->outbox.mode == MODE_INLINE)
-		return 0;
-	if (r->topic[0] != '\0')
-		return err_set(e, "topic needs outbox.mode: inline; rows of "
-		    "mode pointer have no topic");
-	if (strstr(r->subject, "{topic}") != NULL ||
-	    strstr(r->path, "{topic}") != NULL)
-		return err_set(e, "{topic} needs outbox.mode: inline; rows of "
-		    "mode pointer have no topic");
-	return 0;
-}
-
-static int
-check_route_delays(const struct conf *c, const struct conf_route *r,
-    struct err *e)
-{
-	int64_t	first = r->backoff == CONF_INHERIT ? c->retry.backoff :
-		    r->backoff;
-	int64_t	longest = r->max_backoff == CONF_INHERIT ?
-		    c->retry.max_backoff : r->max_backoff;
-
-	if (first <= longest)
-		return 0;
-	return err_set(e, "backoff (%" PRId64 "ms) must not be more than "
-	    "max_backoff (%" PRId64 "ms)", first, longest);
+	return first <= longest ? 0 : err_set(e, "backoff (%" PRId64 "ms) must "
+	    "not be more than max_backoff (%" PRId64 "ms)", first, longest);
 }
 
 static int
@@ -105,9 +88,7 @@ check_routes(const struct conf_draft *d, struct err *e)
 	const struct conf_route	*r = c->publish.routes.items;
 
 	for (size_t i = 0; i < c->publish.routes.n; i++, r++) {
-		if (check_route_match(c, r, e) == 0 &&
-		    check_route_driver(c, r, e) == 0 &&
-		    check_route_delays(c, r, e) == 0)
+		if (check_route(c, r, e) == 0)
 			continue;
 		err_in(e, "%s", r->name);
 		return conf_in(d, r->line, "publish.routes", e);
@@ -161,29 +142,6 @@ check_alias(const struct conf_draft *d, const struct conf_pair *type,
 }
 
 static int
-check_types(const struct conf_draft *d, struct err *e)
-{
-	const struct conf_map	*map = &d->conf->publish.type_aliases;
-
-	for (size_t i = 0; i < map->n; i++)
-		if (check_alias(d, &map->items[i], e) < 0)
-			return -1;
-	return 0;
-}
-
-static int
-check_headers(const struct conf_draft *d, struct err *e)
-{
-	const struct conf_header	*h = d->conf->http.headers.items;
-
-	for (size_t i = 0; i < d->conf->http.headers.n; i++, h++)
-		if ((h->value[0] == '\0') == (h->file[0] == '\0'))
-			return conf_fail(d, h->line, "http.headers", e, "%s: "
-			    "needs a value or a file, one of them", h->name);
-	return 0;
-}
-
-static int
 check_drivers(const struct conf_draft *d, struct err *e)
 {
 	const struct conf	*c = d->conf;
@@ -218,7 +176,17 @@ check_drivers(const struct conf_draft *d, struct err *e)
 int
 conf_check_publish(const struct conf_draft *d, struct err *e)
 {
-	return check_columns(d, e) < 0 || check_routes(d, e) < 0 ||
-	    check_types(d, e) < 0 || check_headers(d, e) < 0 ||
-	    check_drivers(d, e) < 0 ? -1 : 0;
+	const struct conf_map		*types = &d->conf->publish.type_aliases;
+	const struct conf_header	*h = d->conf->http.headers.items;
+
+	if (check_columns(d, e) < 0 || check_routes(d, e) < 0)
+		return -1;
+	for (size_t i = 0; i < types->n; i++)
+		if (check_alias(d, &types->items[i], e) < 0)
+			return -1;
+	for (size_t i = 0; i < d->conf->http.headers.n; i++, h++)
+		if ((h->value[0] == '\0') == (h->file[0] == '\0'))
+			return conf_fail(d, h->line, "http.headers", e, "%s: "
+			    "needs a value or a file, one of them", h->name);
+	return check_drivers(d, e);
 }

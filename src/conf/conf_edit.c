@@ -79,23 +79,6 @@ count_characters(const char *text, size_t n)
 	return found;
 }
 
-/* The comment that ends this line; NULL: there is none. */
-static const char *
-find_comment(const char *line)
-{
-	char	quote = '\0';
-
-	for (const char *p = line; *p != '\0' && *p != '\n'; p++) {
-		if (*p == '#' && quote == '\0' && p > line && p[-1] == ' ')
-			return p;
-		if (*p == quote)
-			quote = '\0';
-		else if (quote == '\0' && (*p == '\'' || *p == '"'))
-			quote = *p;
-	}
-	return NULL;
-}
-
 /*
  * What follows a value that was longer by so many characters, or shorter.  The
  * blanks before a comment take the difference, so that it keeps its column.
@@ -103,16 +86,26 @@ find_comment(const char *line)
 static void
 put_rest(struct buf *to, const char *rest, ssize_t longer)
 {
-	const char	*comment = find_comment(rest), *end = comment;
+	const char	*p = rest, *end;
+	char		 quote = '\0';
 	ssize_t		 blanks;
 
-	if (comment != NULL) {
-		while (end > rest && end[-1] == ' ')
-			end--;
-		blanks = comment - end + longer;
+	/* Where is the comment that ends this line? */
+	for (; *p != '\0' && *p != '\n'; p++) {
+		if (*p == '#' && quote == '\0' && p > rest && p[-1] == ' ')
+			break;
+		if (*p == quote)
+			quote = '\0';
+		else if (quote == '\0' && (*p == '\'' || *p == '"'))
+			quote = *p;
+	}
+	if (*p == '#') {
+		for (end = p; end > rest && end[-1] == ' '; end--)
+			;
+		blanks = p - end + longer;
 		buf_add(to, rest, (size_t)(end - rest));
 		buf_printf(to, "%*s", blanks < 1 ? 1 : (int)blanks, "");
-		rest = comment;
+		rest = p;
 	}
 	buf_printf(to, "%s", rest);
 }
@@ -121,10 +114,8 @@ put_rest(struct buf *to, const char *rest, ssize_t longer)
 static void
 put_value(struct buf *to, const char *value)
 {
-	static const char	plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-
-	if (value[0] != '\0' && value[strspn(value, plain)] == '\0') {
+	if (value[0] != '\0' &&
+	    value[strspn(value, CONF_LETTERS "_")] == '\0') {
 		buf_printf(to, "%s", value);
 		return;
 	}

@@ -52,14 +52,7 @@ next_char(const char *s, uint32_t *c)
 	return s;
 }
 
-/* Control characters, line breaks, and code points that YAML forbids. */
-static bool
-is_unprintable(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 ||
-	    c == 0x2029 || c == 0xfeff || c == 0xfffe || c == 0xffff;
-}
-
+/* No control characters, line breaks, and code points that YAML forbids. */
 int
 conf_form_text(const char *text, struct err *e)
 {
@@ -67,7 +60,10 @@ conf_form_text(const char *text, struct err *e)
 	uint32_t	 c;
 
 	while (*s != '\0') {
-		if ((s = next_char(s, &c)) == NULL || is_unprintable(c))
+		s = next_char(s, &c);
+		if (s == NULL || c < 0x20 || (c >= 0x7f && c <= 0x9f) ||
+		    c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+		    c == 0xfffe || c == 0xffff)
 			return err_set(e,
 			    "has a control character or a line break in it");
 	}

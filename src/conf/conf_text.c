@@ -16,8 +16,6 @@
 
 static void	write_value(FILE *, const void *, const struct conf_key *);
 
-#define LETTERS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
 const struct conf_unit	conf_units[] = {
 	{ "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
 	{ NULL, 0 }
@@ -236,8 +234,8 @@ is_plain(const char *text)
 	static const char *const	taken[] = { "y", "n", "yes", "no",
 		"on", "off", "true", "false", "null" };
 
-	if (strchr("/" LETTERS, *text) == NULL ||
-	    text[strspn(text, LETTERS "0123456789_-./")] != '\0')
+	if (strchr("/" CONF_LETTERS, *text) == NULL ||
+	    text[strspn(text, CONF_LETTERS CONF_DIGITS "_-./")] != '\0')
 		return false;
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (strcasecmp(text, taken[i]) == 0)

@@ -68,25 +68,16 @@ present(const struct counts *c)
 	return c->count == 0 ? 1 : c->count;
 }
 
-static unsigned
-gcd(unsigned a, unsigned b)
-{
-	while (b != 0) {
-		unsigned rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 unsigned
 counts_gcd(const struct counts *c)
 {
-	unsigned	g = present(c);
+	unsigned	g = present(c), n, rest;
 
 	for (size_t i = 0; i < c->nformer; i++)
-		g = gcd(g, c->former[i]);
+		for (n = c->former[i]; n != 0; n = rest) {
+			rest = g % n;
+			g = n;
+		}
 	return g;
 }
 

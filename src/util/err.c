@@ -15,25 +15,16 @@
 /* One more UTF-8 character than fits, to see whether the cut splits it. */
 #define ONE_CHAR	4
 
-/* Length of at most size - 1 bytes of text, without half a UTF-8 character. */
-static size_t
-whole_characters(const char *text, size_t size)
-{
-	size_t	n = strnlen(text, size);
-
-	if (n < size)
-		return n;
-	/* If the cut splits a character, go back to its first byte. */
-	for (n = size - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; )
-		n--;
-	return n;
-}
-
+/* At most size - 1 bytes, without half a UTF-8 character; one line. */
 static void
 copy_cut(char *to, size_t size, const char *from)
 {
-	size_t	n = whole_characters(from, size);
+	size_t	n = strnlen(from, size);
 
+	/* If the cut splits a character, go back to its first byte. */
+	if (n == size)
+		for (n--; n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80; )
+			n--;
 	memcpy(to, from, n);
 	to[n] = '\0';
 	utf8_clean(to);

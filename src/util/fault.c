@@ -26,18 +26,6 @@ static struct {
 	unsigned	hits;		/* of the point, by this process */
 } order;
 
-static void
-note_passed(const char *dir, const char *point)
-{
-	char	path[PATH_MAX];
-	int	fd;
-
-	snprintf(path, sizeof(path), "%s/passed/%s", dir, point);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (fd >= 0)
-		close(fd);
-}
-
 /* Read the order; false: there is none.  A new order resets the count. */
 static bool
 read_order(const char *path)
@@ -65,19 +53,23 @@ static bool
 is_ordered(const char *what, const char *when)
 {
 	const char	*dir = getenv("OUTBOX_FAULT");
-	char		 point[64], armed[PATH_MAX], fired[PATH_MAX];
+	char		 point[64], path[PATH_MAX], fired[PATH_MAX];
+	int		 fd;
 
 	if (dir == NULL)
 		return false;
 	snprintf(point, sizeof(point), "%s.%s", what, when);
-	note_passed(dir, point);
-	snprintf(armed, sizeof(armed), "%s/armed", dir);
-	if (!read_order(armed) || strcmp(order.point, point) != 0)
+	snprintf(path, sizeof(path), "%s/passed/%s", dir, point);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+	snprintf(path, sizeof(path), "%s/armed", dir);
+	if (!read_order(path) || strcmp(order.point, point) != 0)
 		return false;
 	if (order.nth == 0)
 		return true;
 	snprintf(fired, sizeof(fired), "%s/armed.%ld", dir, (long)getpid());
-	return ++order.hits == order.nth && rename(armed, fired) == 0;
+	return ++order.hits == order.nth && rename(path, fired) == 0;
 }
 
 /*

@@ -47,21 +47,14 @@ takes_bytes(int fd, int patience_ms)
 	return false;
 }
 
-static bool
-is_socket(int fd)
-{
-	struct stat	st;
-
-	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
-}
-
 /* Returns the bytes written; fewer than n: errno says why. */
 static size_t
 write_most(int fd, const char *p, size_t n, int patience_ms)
 {
-	bool	socket = is_socket(fd);
-	size_t	done = 0;
-	ssize_t	some;
+	struct stat	st;
+	bool		socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+	size_t		done = 0;
+	ssize_t		some;
 
 	while (done < n) {
 		some = socket ? send(fd, p + done, n - done, MSG_DONTWAIT |

@@ -23,6 +23,7 @@
 #include "util/display.h"
 #include "util/line_output.h"
 #include "util/syslog_socket.h"
+#include "util/xalloc.h"
 
 /* Escaped it is at most twice as long, and leaves room for fields. */
 #define TEXT_MAX_BYTES	1024
@@ -115,42 +116,16 @@ replace_fd(int fd)
 	out.to.fd = fd;
 }
 
-static char *
-copy(const char *text)
-{
-	char	*p = strdup(text);
-
-	if (p == NULL)
-		abort();
-	return p;
-}
-
-/* The path of the socket; NULL: another target. */
-static const char *
-syslog_path(const char *target)
-{
-	if (strcmp(target, "syslog") == 0)
-		return _PATH_LOG;
-	return strncmp(target, "syslog:", 7) == 0 ? target + 7 : NULL;
-}
-
-static bool
-is_same_file(int a, int b)
-{
-	struct stat	sa, sb;
-
-	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 &&
-	    sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
-}
-
 /* A pipe that root has opened, by log_keep_stderr(), stays open. */
 static int
 open_stderr(void)
 {
-	int	fd = line_output_own(STDERR_FILENO);
+	int		fd = line_output_own(STDERR_FILENO);
+	struct stat	was, now;
 
-	return fd == STDERR_FILENO && is_same_file(out.to.fd, fd) ?
-	    out.to.fd : fd;
+	return fd == STDERR_FILENO && fstat(out.to.fd, &was) == 0 &&
+	    fstat(fd, &now) == 0 && was.st_dev == now.st_dev &&
+	    was.st_ino == now.st_ino ? out.to.fd : fd;
 }
 
 void
@@ -178,9 +153,13 @@ int
 log_open(const char *target, enum log_level level, bool json, struct err *e)
 {
 	const char	*path = target[0] == '/' ? target : NULL;
-	const char	*socket = syslog_path(target);
+	const char	*socket = NULL;
 	int		 fd = -1;	/* to be connected by the first line */
 
+	if (strcmp(target, "syslog") == 0)
+		socket = _PATH_LOG;
+	else if (strncmp(target, "syslog:", 7) == 0)
+		socket = target + 7;
 	if (path != NULL && (fd = open_file(path, e)) < 0)
 		return err_in(e, "log.target");
 	if (path == NULL && socket == NULL)
@@ -188,8 +167,8 @@ log_open(const char *target, enum log_level level, bool json, struct err *e)
 	replace_fd(fd);
 	free(out.path);
 	free(out.syslog);
-	out.path = path == NULL ? NULL : copy(path);
-	out.syslog = socket == NULL ? NULL : copy(socket);
+	out.path = path == NULL ? NULL : xstrdup(path);
+	out.syslog = socket == NULL ? NULL : xstrdup(socket);
 	out.journal = path == NULL && socket == NULL && stderr_is_journal();
 	out.level = level;
 	out.json = json;
@@ -276,36 +255,6 @@ clean(char *text)
 	display_clean(text);
 }
 
-static void
-put_json_field(struct line *l, const struct log_field *f, const char *text)
-{
-	if (f->is_number) {
-		put(l, ",\"%s\":%lld", f->name, (long long)f->number);
-		return;
-	}
-	put(l, ",\"%s\":\"", f->name);
-	put_escaped(l, text);
-	put(l, "\"");
-}
-
-static void
-put_text_field(struct line *l, const struct log_field *f, const char *text,
-    const char *before)
-{
-	bool	bare = text[0] != '\0' && text[strcspn(text, " \"\\=]")] == '\0';
-
-	put(l, "%s%s=", before, f->name);
-	if (f->is_number)
-		put(l, "%lld", (long long)f->number);
-	else if (bare)
-		put(l, "%s", text);
-	else {
-		put(l, "\"");
-		put_escaped(l, text);
-		put(l, "\"");
-	}
-}
-
 /* A field that does not fit is left out; so is room for the end of the line. */
 static void
 put_fields(struct line *l, const struct log_field *f, bool json)
@@ -315,15 +264,27 @@ put_fields(struct line *l, const struct log_field *f, bool json)
 
 	for (; f != NULL && f->name != NULL; f++) {
 		size_t	n = l->n;
+		bool	bare;
 
 		if (!f->is_number && f->text == NULL)
 			continue;
 		strlcpy(text, f->text == NULL ? "" : f->text, sizeof(text));
 		clean(text);
+		bare = !json && text[0] != '\0' &&
+		    text[strcspn(text, " \"\\=]")] == '\0';
 		if (json)
-			put_json_field(l, f, text);
+			put(l, ",\"%s\":", f->name);
 		else
-			put_text_field(l, f, text, before);
+			put(l, "%s%s=", before, f->name);
+		if (f->is_number)
+			put(l, "%lld", (long long)f->number);
+		else if (bare)
+			put(l, "%s", text);
+		else {
+			put(l, "\"");
+			put_escaped(l, text);
+			put(l, "\"");
+		}
 		if (l->full || l->n + 3 > sizeof(l->text)) {
 			l->n = n;
 			l->full = false;
@@ -332,47 +293,6 @@ put_fields(struct line *l, const struct log_field *f, bool json)
 	}
 	if (!json && before[1] == '\0')
 		put(l, "]");
-}
-
-static void
-put_json(struct line *l, enum log_level level, const struct log_field *fields,
-    const char *text)
-{
-	char	time[40];
-
-	put_log_time(time, sizeof(time));
-	put(l, "{\"ts\":\"%s\",\"level\":\"%s\",\"role\":\"%s\",\"pid\":%d",
-	    time, names[level], out.role, (int)getpid());
-	if (out.worker >= 0)
-		put(l, ",\"worker\":%d", out.worker);
-	put(l, ",\"msg\":\"");
-	put_escaped(l, text);
-	put(l, "\"");
-	put_fields(l, fields, true);
-	put(l, "}\n");
-}
-
-static void
-put_text(struct line *l, enum log_level level, const struct log_field *fields,
-    const char *text)
-{
-	char	time[40];
-
-	put_log_time(time, sizeof(time));
-	put(l, "%s %s %s[%d]: %s", time, names[level], out.role, (int)getpid(),
-	    text);
-	put_fields(l, fields, false);
-	put(l, "\n");
-}
-
-static void
-put_syslog(struct line *l, enum log_level level, const struct log_field *fields,
-    const char *text)
-{
-	l->n = syslog_socket_head(l->text, sizeof(l->text), priorities[level]);
-	put(l, "%s: %s", out.role, text);
-	put_fields(l, fields, false);
-	l->text[l->n] = '\0';
 }
 
 static int
@@ -406,17 +326,36 @@ to_output(enum log_level level, const struct log_field *fields,
     const char *text)
 {
 	struct line	l = { .n = 0 };
+	char		time[40];
 
 	if (out.syslog != NULL) {
-		put_syslog(&l, level, fields, text);
+		l.n = syslog_socket_head(l.text, sizeof(l.text),
+		    priorities[level]);
+		put(&l, "%s: %s", out.role, text);
+		put_fields(&l, fields, false);
+		l.text[l.n] = '\0';
 		return to_syslog(&l);
 	}
 	if (out.journal)
 		put(&l, "<%d>", priorities[level]);
-	if (out.json)
-		put_json(&l, level, fields, text);
-	else
-		put_text(&l, level, fields, text);
+	put_log_time(time, sizeof(time));
+	if (out.json) {
+		put(&l, "{\"ts\":\"%s\",\"level\":\"%s\",\"role\":\"%s\","
+		    "\"pid\":%d", time, names[level], out.role,
+		    (int)getpid());
+		if (out.worker >= 0)
+			put(&l, ",\"worker\":%d", out.worker);
+		put(&l, ",\"msg\":\"");
+		put_escaped(&l, text);
+		put(&l, "\"");
+		put_fields(&l, fields, true);
+		put(&l, "}\n");
+	} else {
+		put(&l, "%s %s %s[%d]: %s", time, names[level], out.role,
+		    (int)getpid(), text);
+		put_fields(&l, fields, false);
+		put(&l, "\n");
+	}
 	return line_output_write(&out.to, l.text, l.n, patience());
 }
 
@@ -439,25 +378,6 @@ tell_lost(void)
 }
 
 static void
-write_log_line(enum log_level level, const struct log_field *fields,
-    const char *text)
-{
-	if (out.tell != NULL) {
-		out.tell(out.tell_arg, level, text);
-		return;
-	}
-	if ((lost.untold == 0 || tell_lost() == 0) &&
-	    to_output(level, fields, text) == 0) {
-		lost.all += lost.misplaced;
-		return;
-	}
-	lost.error = errno;
-	if (lost.untold++ == 0)
-		lost.since = time(NULL);
-	lost.all++;
-}
-
-static void
 vlog(enum log_level level, const struct log_field *fields, const char *fmt,
     va_list ap)
 {
@@ -466,7 +386,17 @@ vlog(enum log_level level, const struct log_field *fields, const char *fmt,
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	clean(text);
-	write_log_line(level, fields, text);
+	if (out.tell != NULL)
+		out.tell(out.tell_arg, level, text);
+	else if ((lost.untold == 0 || tell_lost() == 0) &&
+	    to_output(level, fields, text) == 0)
+		lost.all += lost.misplaced;
+	else {
+		lost.error = errno;
+		if (lost.untold++ == 0)
+			lost.since = time(NULL);
+		lost.all++;
+	}
 	errno = saved;
 }
 

@@ -22,15 +22,6 @@ is_news(const struct log_throttle *t, const char *key)
 	return true;
 }
 
-static bool
-is_due(const struct log_throttle *t, bool news, int64_t now)
-{
-	int64_t	quiet = now - t->logged_at;
-
-	/* A new text does not wait for the interval of the old one. */
-	return quiet >= t->interval_ms || (quiet >= REPEAT_FIRST_MS && news);
-}
-
 void
 log_throttle_begin(struct log_throttle *t, bool told, int64_t now)
 {
@@ -48,9 +39,13 @@ warn(struct log_throttle *t, const struct log_field *fields, const char *key,
     const char *text, int64_t now)
 {
 	bool	news = is_news(t, key);
+	int64_t	quiet;
 
 	log_throttle_begin(t, false, now);
-	if (t->told && !is_due(t, news, now))
+	/* A new text does not wait for the interval of the old one. */
+	quiet = now - t->logged_at;
+	if (t->told && quiet < t->interval_ms &&
+	    (quiet < REPEAT_FIRST_MS || !news))
 		return;
 	if (news) {
 		t->interval_ms = 0;
@@ -85,13 +80,6 @@ void
 log_throttle_warn(struct log_throttle *t, const char *text, int64_t now)
 {
 	log_throttle_keyed(t, text, text, now);
-}
-
-void
-log_throttle_silent(struct log_throttle *t, const char *text, int64_t now)
-{
-	log_throttle_begin(t, false, now);
-	log_debug("%s", text);
 }
 
 void

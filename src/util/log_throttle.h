@@ -42,10 +42,6 @@ void	log_throttle_event(struct log_throttle *, const struct log_field *,
 void	log_throttle_keyed(struct log_throttle *, const char *key,
 	    const char *text, int64_t now);
 
-/* The same problem, which another process logs: a line of level debug only. */
-void	log_throttle_silent(struct log_throttle *, const char *text,
-	    int64_t now);
-
 /* There is a problem; told: the caller has logged that it begins. */
 void	log_throttle_begin(struct log_throttle *, bool told, int64_t now);
 

@@ -12,17 +12,6 @@
  */
 #define STALE_MS	60000
 
-/* FNV-1a: a wrong match costs one line of the log. */
-static uint64_t
-hash(const char *text)
-{
-	uint64_t	h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 static bool
 is_gone(const struct outage *o, int32_t teller, int64_t now)
 {
@@ -34,13 +23,17 @@ bool
 outage_is_ours(struct outage *o, const char *text, bool each_text, int64_t now)
 {
 	int32_t		us = (int32_t)getpid(), teller = o->teller;
-	uint64_t	h = hash(text);
+	uint64_t	hash = UINT64_C(0xcbf29ce484222325);
 
+	/* FNV-1a: a wrong match costs one line of the log. */
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) *
+		    UINT64_C(0x100000001b3);
 	if (teller != us && (!is_gone(o, teller, now) ||
 	    !atomic_compare_exchange_strong(&o->teller, &teller, us)))
-		return each_text && o->text != h;
+		return each_text && o->text != hash;
 	o->met_at = now;
-	o->text = h;
+	o->text = hash;
 	return true;
 }
 

@@ -29,23 +29,18 @@ reconnect_opened(struct reconnect *l, int64_t now)
 	l->proven = false;
 }
 
-/* Has it lasted so long that the others would have told it? */
-static bool
-is_ours_alone(struct reconnect *l, int64_t now)
-{
-	log_throttle_begin(&l->throttle, false, now);
-	if (outage_is_told(l->outage, now))
-		l->told_at = now;
-	return now - later(l->throttle.since, l->told_at) >= FOLLOW_MS;
-}
-
 static bool
 is_ours(struct reconnect *l, const char *key, int64_t now)
 {
 	if (l->outage == NULL)
 		return true;
-	return l->follows ? is_ours_alone(l, now) :
-	    outage_is_ours(l->outage, key, l->each_text, now);
+	if (!l->follows)
+		return outage_is_ours(l->outage, key, l->each_text, now);
+	/* Has it lasted so long that the others would have told it? */
+	log_throttle_begin(&l->throttle, false, now);
+	if (outage_is_told(l->outage, now))
+		l->told_at = now;
+	return now - later(l->throttle.since, l->told_at) >= FOLLOW_MS;
 }
 
 void
@@ -54,8 +49,10 @@ reconnect_failed_keyed(struct reconnect *l, const char *key, const char *text,
 {
 	if (is_ours(l, key, now))
 		log_throttle_keyed(&l->throttle, key, text, now);
-	else
-		log_throttle_silent(&l->throttle, text, now);
+	else {	/* another process tells of it */
+		log_throttle_begin(&l->throttle, false, now);
+		log_debug("%s", text);
+	}
 	l->try_at = now + backoff_next(&l->backoff);
 	l->opened_at = 0;
 }

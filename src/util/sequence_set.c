@@ -118,25 +118,20 @@ sequence_set_count(const struct sequence_set *s)
 	return n;
 }
 
-/* Join runs with at most so many sequences between them. */
-static void
-join(struct sequence_set *s, uint64_t gap)
-{
-	size_t	kept = 0;
-
-	for (size_t i = 1; i < s->n; i++)
-		if (s->runs[i].first - s->runs[kept].last - 1 <= gap)
-			s->runs[kept].last = s->runs[i].last;
-		else
-			s->runs[++kept] = s->runs[i];
-	s->n = kept + 1;
-}
-
+/* Runs are joined that have few sequences between them, then more and more. */
 void
 sequence_set_fit(struct sequence_set *s, size_t max)
 {
-	for (uint64_t gap = 1; s->n > max; gap *= 2)
-		join(s, gap);
+	for (uint64_t gap = 1; s->n > max; gap *= 2) {
+		size_t	kept = 0;
+
+		for (size_t i = 1; i < s->n; i++)
+			if (s->runs[i].first - s->runs[kept].last - 1 <= gap)
+				s->runs[kept].last = s->runs[i].last;
+			else
+				s->runs[++kept] = s->runs[i];
+		s->n = kept + 1;
+	}
 }
 
 void

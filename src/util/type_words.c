@@ -22,21 +22,6 @@ separator(const char *text, size_t left)
 	return left > 1 && text[0] == ':' && text[1] == ':' ? 2 : 0;
 }
 
-static bool
-is_capital(char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static enum before
-class_of(char c)
-{
-	if (is_capital(c))
-		return CAPITAL;
-	return islower((unsigned char)c) || isdigit((unsigned char)c) ||
-	    (unsigned char)c >= 0x80 ? SMALL : OTHER;
-}
-
 /* Does a word begin at this capital? */
 static bool
 begins_word(enum before before, const char *capital, size_t left)
@@ -45,40 +30,36 @@ begins_word(enum before before, const char *capital, size_t left)
 	    capital[1] >= 'a' && capital[1] <= 'z');
 }
 
-static void
-put_char(struct buf *b, char c, bool after_joint, char joint)
-{
-	char	small = (char)(is_capital(c) ? c - 'A' + 'a' : c);
-
-	if (after_joint)
-		buf_add(b, &joint, 1);
-	buf_add(b, &small, 1);
-}
-
 void
 type_words_put(struct buf *b, const char *type, size_t len, char joint)
 {
 	enum before	before = START;
 	size_t		i = 0, n;
+	bool		capital;
+	char		c, small;
 
 	if (len > 0 && type[0] != '.')
 		i = separator(type, len);
-	while (i < len) {
-		char c = type[i];
-
+	for (; i < len; i++) {
 		if ((n = separator(type + i, len - i)) > 0) {
 			buf_str(b, ".");
 			before = START;
-			i += n;
+			i += n - 1;
 			continue;
 		}
+		c = type[i];
 		if (c == '_' || c == '-') {
 			before = before == START ? START : JOINT;
-		} else {
-			put_char(b, c, before == JOINT || (is_capital(c) &&
-			    begins_word(before, type + i, len - i)), joint);
-			before = class_of(c);
+			continue;
 		}
-		i++;
+		capital = c >= 'A' && c <= 'Z';
+		if (before == JOINT || (capital && begins_word(before,
+		    type + i, len - i)))
+			buf_add(b, &joint, 1);
+		small = (char)(capital ? c - 'A' + 'a' : c);
+		buf_add(b, &small, 1);
+		before = capital ? CAPITAL : islower((unsigned char)c) ||
+		    isdigit((unsigned char)c) || (unsigned char)c >= 0x80 ?
+		    SMALL : OTHER;
 	}
 }

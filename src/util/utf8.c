@@ -17,16 +17,6 @@ wanted(unsigned char first)
 	return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-/* Overlong forms, surrogates and code points above U+10FFFF. */
-static bool
-is_excluded(unsigned char first, unsigned char second)
-{
-	return (first == 0xe0 && second < 0xa0) ||
-	    (first == 0xed && second > 0x9f) ||
-	    (first == 0xf0 && second < 0x90) ||
-	    (first == 0xf4 && second > 0x8f);
-}
-
 /* Length of the character at p, with left bytes to the end; 0: malformed. */
 static size_t
 char_length(const unsigned char *p, size_t left)
@@ -38,7 +28,12 @@ char_length(const unsigned char *p, size_t left)
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	return n > 2 && is_excluded(p[0], p[1]) ? 0 : n;
+	/* Overlong forms, surrogates and code points above U+10FFFF. */
+	if (n > 2 && ((p[0] == 0xe0 && p[1] < 0xa0) ||
+	    (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] > 0x8f)))
+		return 0;
+	return n;
 }
 
 void
