@@ -62,26 +62,20 @@ close_all(int *fds, int n)
 	}
 }
 
-/* Our ends: 1 of the first pipe, 0 of the others. */
-static int
-open_pipes(int fds[6], struct err *e)
-{
-	memset(fds, -1, 6 * sizeof(fds[0]));
-	for (int i = 0; i < 3; i++)
-		if (pipe2(fds + 2 * i, O_CLOEXEC) < 0)
-			return err_set(e, "pipe: %s", strerror(errno));
-	for (int i = 0; i < 3; i++)
-		if (fcntl(fds[i == 0 ? 1 : 2 * i], F_SETFL, O_NONBLOCK) < 0)
-			return err_set(e, "fcntl: %s", strerror(errno));
-	return 0;
-}
-
 static int
 agent_start(struct agent *a, struct err *e)
 {
-	int	fds[6];
+	int	fds[6], rc = 0;
 
-	if (open_pipes(fds, e) < 0) {
+	memset(fds, -1, sizeof(fds));
+	for (int i = 0; i < 3 && rc == 0; i++)
+		if (pipe2(fds + 2 * i, O_CLOEXEC) < 0)
+			rc = err_set(e, "pipe: %s", strerror(errno));
+	/* Our ends: 1 of the first pipe, 0 of the others. */
+	for (int i = 0; i < 3 && rc == 0; i++)
+		if (fcntl(fds[i == 0 ? 1 : 2 * i], F_SETFL, O_NONBLOCK) < 0)
+			rc = err_set(e, "fcntl: %s", strerror(errno));
+	if (rc < 0) {
 		close_all(fds, 6);
 		return -1;
 	}
@@ -148,18 +142,6 @@ hear_errors(struct agent *a)
 	}
 }
 
-static void
-write_command(struct agent *a)
-{
-	ssize_t	n = write(a->in, a->command.data, a->command.len);
-
-	if (n <= 0)
-		return;		/* full, or gone: reading will tell */
-	memmove(a->command.data, a->command.data + n,
-	    a->command.len - (size_t)n);
-	buf_chop(&a->command, (size_t)n);
-}
-
 /* 1: a whole line; 0: not yet; -1: no more will come. */
 static int
 read_answer(struct agent *a)
@@ -195,13 +177,20 @@ fail(struct agent *a, const char *why, int64_t now, struct err *e)
 int
 agent_turn(struct agent *a, int64_t now, struct err *e)
 {
+	ssize_t	n = 0;
 	int	rc;
 
 	if (a->pid == 0)
 		return 0;
 	hear_errors(a);
+	/* If that is full, or gone, reading will tell. */
 	if (a->command.len > 0)
-		write_command(a);
+		n = write(a->in, a->command.data, a->command.len);
+	if (n > 0) {
+		memmove(a->command.data, a->command.data + n,
+		    a->command.len - (size_t)n);
+		buf_chop(&a->command, (size_t)n);
+	}
 	if ((rc = read_answer(a)) < 0) {
 		hear_errors(a);
 		return a->busy ? fail(a, "ended without an answer", now, e) :

@@ -70,32 +70,26 @@ trend(const struct backlog_ring *r)
 	return pairs[0] > pairs[1] ? 1 : pairs[0] < pairs[1] ? -1 : 0;
 }
 
-/* Was this much growth in all, and not the wobble of an estimate? */
-static bool
-has_grown(uint64_t from, uint64_t to, bool estimated)
-{
-	uint64_t	percent = estimated ? GROWN_PERCENT_ESTIMATED :
-			    GROWN_PERCENT;
-
-	return to >= from + GROWN_ROWS && to - from >= from / 100 * percent;
-}
-
+/* In each minute, and by much in all: an estimate wobbles. */
 static bool
 grows_for_minutes(const struct backlog_ring *r)
 {
-	int64_t		now = latest(r, 0)->at;
-	struct minute	m = minute_before(r, now), before;
-	bool		estimated = m.estimated;
+	const struct backlog_sample	*last = latest(r, 0);
+	struct minute			 m = minute_before(r, last->at), before;
+	bool				 estimated = m.estimated;
+	uint64_t			 from, percent;
 
 	for (int i = 1; i <= MINUTES; i++, m = before) {
-		before = minute_before(r, now - i * MINUTE_MS);
+		before = minute_before(r, last->at - i * MINUTE_MS);
 		if (m.n < ENOUGH || before.n < ENOUGH ||
 		    m.low <= before.sum / before.n)
 			return false;
 		estimated = estimated || before.estimated;
 	}
-	return trend(r) > 0 &&
-	    has_grown(m.sum / m.n, latest(r, 0)->waiting, estimated);
+	from = m.sum / m.n;
+	percent = estimated ? GROWN_PERCENT_ESTIMATED : GROWN_PERCENT;
+	return trend(r) > 0 && last->waiting >= from + GROWN_ROWS &&
+	    last->waiting - from >= from / 100 * percent;
 }
 
 void
@@ -112,28 +106,6 @@ backlog_ring_add(struct backlog_ring *r, const struct backlog_sample *s)
 struct point {
 	double	at, waiting;		/* seconds after the latest */
 };
-
-/*
- * The samples of the last minute, the latest first.  Where the way to count has
- * changed, those before are not compared.
- */
-static unsigned
-last_minute(const struct backlog_ring *r, struct point p[BACKLOG_SAMPLES])
-{
-	const struct backlog_sample	*s = latest(r, 0);
-	int64_t				 now = s->at;
-	uint32_t			 exact = s->exact;
-	unsigned			 n = 0;
-
-	for (; n < count_samples(r); n++) {
-		s = latest(r, n);
-		if (s->at <= now - MINUTE_MS || s->exact != exact)
-			break;
-		p[n] = (struct point){ (double)(s->at - now) / 1000,
-		    (double)s->waiting };
-	}
-	return n;
-}
 
 /* The line of least squares through n points: p.waiting = level + rate * p.at */
 struct line {
@@ -193,11 +165,21 @@ find_wobble(const struct point *p, unsigned n)
 static bool
 find_rate(const struct backlog_ring *r, double *rate)
 {
-	struct point	p[BACKLOG_SAMPLES];
-	unsigned	n = last_minute(r, p), k = RATE_SAMPLES;
-	struct line	l;
-	double		bound;
+	const struct backlog_sample	*last = latest(r, 0), *s;
+	struct point			 p[BACKLOG_SAMPLES];
+	struct line			 l;
+	unsigned			 n, k = RATE_SAMPLES;
+	double				 bound;
 
+	/* The last minute, the latest first.  Where the way to count has
+	   changed, the samples before are not compared. */
+	for (n = 0; n < count_samples(r); n++) {
+		s = latest(r, n);
+		if (s->at <= last->at - MINUTE_MS || s->exact != last->exact)
+			break;
+		p[n] = (struct point){ (double)(s->at - last->at) / 1000,
+		    (double)s->waiting };
+	}
 	if (n < RATE_SAMPLES)
 		return false;
 	bound = WOBBLES * find_wobble(p, n) + p[0].waiting / 50 + 10;

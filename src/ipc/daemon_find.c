@@ -49,19 +49,11 @@ has_pidfile(const char *file, const char *options, const char *pidfile)
 	return has;
 }
 
-static bool
-has_one_word(const char *text)
-{
-	text += strspn(text, " \t");
-	text += strcspn(text, " \t\n");
-	return text[strspn(text, " \t\n")] == '\0';
-}
-
 /* In a namespace below ours (a container) a process has several numbers. */
 static bool
 is_in_our_namespace(pid_t pid)
 {
-	char	*path = xasprintf("/proc/%d/status", (int)pid);
+	char	*path = xasprintf("/proc/%d/status", (int)pid), *text;
 	char	 line[256];
 	FILE	*f = fopen(path, "re");
 	bool	 is = false;
@@ -69,24 +61,15 @@ is_in_our_namespace(pid_t pid)
 	free(path);
 	if (f == NULL)
 		return false;
-	while (fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "NSpid:", strlen("NSpid:")) == 0)
-			is = has_one_word(line + strlen("NSpid:"));
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, "NSpid:", strlen("NSpid:")) != 0)
+			continue;
+		text = line + strlen("NSpid:");
+		text += strspn(text, " \t");
+		text += strcspn(text, " \t\n");	/* behind the first one */
+		is = text[strspn(text, " \t\n")] == '\0';
+	}
 	fclose(f);
-	return is;
-}
-
-static bool
-is_master_of(pid_t pid, const char *pidfile)
-{
-	char	*options, *file = daemon_file_of(pid, &options);
-	bool	 is;
-
-	if (file == NULL)
-		return false;
-	is = is_in_our_namespace(pid) && has_pidfile(file, options, pidfile);
-	free(options);
-	free(file);
 	return is;
 }
 
@@ -95,6 +78,7 @@ daemon_find(const char *pidfile)
 {
 	DIR		*proc = opendir("/proc");
 	struct dirent	*d;
+	char		*file, *options;
 	pid_t		 pid, found = 0;
 
 	if (proc == NULL)
@@ -103,8 +87,13 @@ daemon_find(const char *pidfile)
 		if (!isdigit((unsigned char)d->d_name[0]))
 			continue;
 		pid = (pid_t)strtol(d->d_name, NULL, 10);
-		if (is_master_of(pid, pidfile))
+		if ((file = daemon_file_of(pid, &options)) == NULL)
+			continue;
+		if (is_in_our_namespace(pid) &&
+		    has_pidfile(file, options, pidfile))
 			found = pid;
+		free(options);
+		free(file);
 	}
 	closedir(proc);
 	return found;

@@ -9,13 +9,6 @@
 
 #include "util/clock.h"
 
-/* A slot that was never in use is not read: the file has a hole there. */
-static bool
-was_in_use(const struct scoreboard_line *l)
-{
-	return l->started_at != 0;
-}
-
 static struct destination *
 find(struct destination *list, size_t n, const char *name)
 {
@@ -68,19 +61,6 @@ add_slot(const struct figures *f, bool runs, struct destination *list,
 	}
 }
 
-/*
- * Workers without another destination that wait for this one send nothing, and
- * so nothing fails.
- */
-static bool
-is_held(const struct scoreboard *s, size_t i)
-{
-	const struct scoreboard_line	*l = &s->lines[i];
-
-	return !s->figures[i].several && (l->state == SCOREBOARD_NO_BROKER ||
-	    l->state == SCOREBOARD_PAUSED);
-}
-
 static void
 judge(struct destination *d, const struct scoreboard *s, int64_t now)
 {
@@ -89,11 +69,14 @@ judge(struct destination *d, const struct scoreboard *s, int64_t now)
 	    d->sum.taken + d->sum.failed == 0 ? DESTINATION_UNUSED :
 	    DESTINATION_WORKS;
 	strlcpy(d->why, d->since != 0 ? d->sum.error : "", sizeof(d->why));
+	/* Workers without another destination that wait for this one send
+	   nothing, and so nothing fails. */
 	for (size_t i = 0; i < CONF_MAX_WORKERS; i++) {
 		const struct scoreboard_line *l = &s->lines[i];
 
-		if (l->state == SCOREBOARD_FREE || !is_held(s, i) ||
-		    l->state_since <= d->sum.taken_at)
+		if ((l->state != SCOREBOARD_NO_BROKER &&
+		    l->state != SCOREBOARD_PAUSED) ||
+		    s->figures[i].several || l->state_since <= d->sum.taken_at)
 			continue;
 		d->since = d->state != DESTINATION_HELD ? l->state_since :
 		    sooner(d->since, l->state_since);
@@ -118,8 +101,9 @@ destinations_read(const struct scoreboard *s, int64_t now,
 {
 	size_t	n = list_used(s, to);
 
+	/* A slot that was never in use is not read: it is a hole of the file. */
 	for (size_t i = 0; i < CONF_MAX_WORKERS; i++)
-		if (was_in_use(&s->lines[i]))
+		if (s->lines[i].started_at != 0)
 			add_slot(s->figures[i].list, s->lines[i].state !=
 			    SCOREBOARD_FREE, to, n, now);
 	for (size_t i = 0; i < n; i++)

@@ -15,7 +15,6 @@
 #include "util/display.h"
 #include "util/log.h"
 
-
 /* Entries take some microseconds to write, unless their worker has to wait. */
 #define REFUSED_TRIES		50
 #define REFUSED_PAUSE_NS	200000
@@ -31,23 +30,11 @@ map(int fd)
 	    MAP_SHARED, fd, 0);
 }
 
-/* What the master before did in the last minutes; its sums begin at 0 again. */
-static void
-keep_minutes(struct throughput *t, const struct scoreboard *old, int64_t now)
-{
-	t->since = now;
-	if (old == NULL)
-		return;
-	*t = old->throughput;
-	memset(&t->before, 0, sizeof(t->before));
-	for (size_t i = 0; i < FIGURES_MAX; i++)
-		t->destinations[i].taken = t->destinations[i].failed = 0;
-}
-
 struct scoreboard *
 scoreboard_create(const char *path, int *fd, struct err *e)
 {
 	struct scoreboard	*b, *old;
+	struct throughput	*t;
 	bool			 alive;
 
 	/* A new file: other processes may still map and write the old one. */
@@ -67,7 +54,16 @@ scoreboard_create(const char *path, int *fd, struct err *e)
 	}
 	b->magic = SCOREBOARD_MAGIC;
 	b->started_at = time(NULL);
-	keep_minutes(&b->throughput, old, b->started_at);
+	t = &b->throughput;
+	t->since = b->started_at;
+	if (old == NULL)
+		return b;
+	/* What the master before did in the last minutes stays; its sums begin
+	   at 0 again. */
+	*t = old->throughput;
+	memset(&t->before, 0, sizeof(t->before));
+	for (size_t i = 0; i < FIGURES_MAX; i++)
+		t->destinations[i].taken = t->destinations[i].failed = 0;
 	scoreboard_close(old);
 	return b;
 }
@@ -89,21 +85,6 @@ scoreboard_live(struct scoreboard *b, int fd, struct err *e)
 		return err_set(e, "cannot lock the scoreboard: %s",
 		    strerror(errno));
 	return 0;
-}
-
-/*
- * Needs no right to write: a shared lock is only asked about, not taken.  *pid
- * is the holder's, which the kernel tells in our pid namespace.
- */
-static bool
-is_locked(int fd, pid_t *pid)
-{
-	struct flock	lock = whole_file(F_RDLCK);
-	bool		locked = fcntl(fd, F_GETLK, &lock) == 0 &&
-			    lock.l_type != F_UNLCK;
-
-	*pid = locked && lock.l_pid > 0 ? lock.l_pid : 0;
-	return locked;
 }
 
 void
@@ -147,6 +128,7 @@ scoreboard_find(const char *path, bool *alive, pid_t *pid, struct err *e)
 	/* The daemon's user may have put a FIFO or a link in its place. */
 	int			 fd = open(path, O_RDONLY | O_CLOEXEC |
 				    O_NONBLOCK | O_NOFOLLOW);
+	struct flock		 lock = whole_file(F_RDLCK);
 	struct scoreboard	*b;
 
 	*alive = false;
@@ -157,7 +139,13 @@ scoreboard_find(const char *path, bool *alive, pid_t *pid, struct err *e)
 		    "member of the daemon's group" : "");
 		return NULL;
 	}
-	*alive = is_locked(fd, pid);
+	/*
+	 * Needs no right to write: the lock is asked about, not taken.  The
+	 * kernel tells the holder's pid if that is of our pid namespace.
+	 */
+	*alive = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (*alive && lock.l_pid > 0)
+		*pid = lock.l_pid;
 	b = map_to_read(fd, path, e);
 	close(fd);
 	return b;
@@ -236,16 +224,6 @@ copy_refused(const struct scoreboard_refusals *from,
 	    __atomic_load_n(&from->version, __ATOMIC_RELAXED) == version;
 }
 
-/* Other programs may have written the file: no text is trusted to end. */
-static void
-end_texts(struct scoreboard_refused *r)
-{
-	r->class[sizeof(r->class) - 1] = '\0';
-	r->type[sizeof(r->type) - 1] = '\0';
-	r->subject[sizeof(r->subject) - 1] = '\0';
-	r->why[sizeof(r->why) - 1] = '\0';
-}
-
 size_t
 scoreboard_refused_read(const struct scoreboard_line *l,
     struct scoreboard_refused to[SCOREBOARD_REFUSED_TYPES])
@@ -263,8 +241,15 @@ scoreboard_refused_read(const struct scoreboard_line *l,
 	n = copy.n < SCOREBOARD_REFUSED_TYPES ? copy.n :
 	    SCOREBOARD_REFUSED_TYPES;
 	for (size_t i = 0; i < n; i++) {
-		to[i] = copy.list[i];
-		end_texts(&to[i]);
+		struct scoreboard_refused *r = &to[i];
+
+		*r = copy.list[i];
+		/* Other programs may have written the file: no text is trusted
+		   to end. */
+		r->class[sizeof(r->class) - 1] = '\0';
+		r->type[sizeof(r->type) - 1] = '\0';
+		r->subject[sizeof(r->subject) - 1] = '\0';
+		r->why[sizeof(r->why) - 1] = '\0';
 	}
 	return n;
 }

@@ -12,19 +12,17 @@
  * them; sorted bytewise.  Of outboxctl's only those that the daemon sends, too.
  */
 static const char *const	statements[] = {
-	"acquire", "backlog", "begin", "binlog", "block", "blocked",
-	"bump", "bump own", "bury", "candidates", "claim", "clear marks",
-	"commit", "compare dead", "compare events", "compare rows", "counts",
-	"delivered", "fetch", "fetch away",
-	"former label", "give back", "glance", "halt", "heartbeat", "history", "holes", "in doubt", "keep", "leases", "leave",
-	"mark",
-	"newest", "now", "park", "partitions", "prune",
-	"purge", "reconcile", "register",
-	"registry", "release", "renew", "repartition", "retention", "retry",
-	"rollback", "rows found", "schedule", "scheduled", "schema",
-	"scrub", "send again", "server", "session", "settings", "settle",
-	"strays", "stream", "take over", "unblock",
-	"unpark", "waiting", "watermark"
+	"acquire", "backlog", "begin", "binlog", "block", "blocked", "bump",
+	"bump own", "bury", "candidates", "claim", "clear marks", "commit",
+	"compare dead", "compare events", "compare rows", "counts",
+	"delivered", "fetch", "fetch away", "former label", "give back",
+	"glance", "halt", "heartbeat", "history", "holes", "in doubt", "keep",
+	"leases", "leave", "mark", "newest", "now", "park", "partitions",
+	"prune", "purge", "reconcile", "register", "registry", "release",
+	"renew", "repartition", "retention", "retry", "rollback", "rows found",
+	"schedule", "scheduled", "schema", "scrub", "send again", "server",
+	"session", "settings", "settle", "strays", "stream", "take over",
+	"unblock", "unpark", "waiting", "watermark"
 };
 
 #define NAMED	(sizeof(statements) / sizeof(statements[0]))

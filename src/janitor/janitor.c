@@ -82,19 +82,6 @@ janitor_sign_of_life(struct janitor *j, int64_t now)
 		    "file", e.text);
 }
 
-static void
-wait_until(struct janitor *j, int64_t at)
-{
-	int64_t	now = clock_ms();
-
-	for (; now < at; now = clock_ms()) {
-		janitor_sign_of_life(j, now);
-		sig_wait(NULL, 0, at - now < WAIT_MAX_MS ? at - now :
-		    WAIT_MAX_MS);
-	}
-	janitor_sign_of_life(j, now);
-}
-
 static int
 make_missing_rows(struct janitor *j, struct err *e)
 {
@@ -243,12 +230,6 @@ show_state(struct janitor *j)
 	    SCOREBOARD_RUNNING, clock_ms());
 }
 
-static void
-note_error(struct janitor *j, const struct err *e)
-{
-	scoreboard_error(j->a->line, e->text);
-}
-
 /* Close the connection, which also releases the named lock. */
 static void
 close_store(struct janitor *j)
@@ -275,7 +256,7 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
 		close_store(j);
 		return;
 	}
-	note_error(j, e);
+	scoreboard_error(j->a->line, e->text);
 	switch (store_fault(j->store)) {
 	case DB_FINE:
 	case DB_WRONG:
@@ -332,7 +313,7 @@ open_store(struct janitor *j)
 
 	if (store_open(j->store, &e) < 0 || prepare_session(j, &e) < 0) {
 		j->a->totals->connects_failed[TOTALS_DATABASE]++;
-		note_error(j, &e);
+		scoreboard_error(j->a->line, e.text);
 		close_store(j);
 		reconnect_failed(&j->reconnect, e.text, clock_ms());
 		return;
@@ -390,51 +371,50 @@ next_duty(struct janitor *j, int64_t *at)
 	return next;
 }
 
-static void
-start_janitor(struct janitor *j)
-{
-	const struct conf	*conf = j->a->conf;
-	/* The library of NATS must be first, see nats/bus.h. */
-	struct pub		 asked = drivers_new_asked(conf, "janitor");
-
-	j->store = store_new(conf, "janitor", ANSWER_MS);
-	store_observe(j->store, totals_statement, j->a->totals);
-	reconnect_init(&j->reconnect, "database");
-	j->reconnect.outage = j->a->database;
-	j->reconnect.follows = true;
-	j->duties[RECONCILE] = (struct duty){ .name = "reconcile",
-	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
-	j->duties[RETENTION] = (struct duty){ .name = "retention",
-	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
-	scrub_init(&j->scrub, conf, j->store, asked, keep, j, j->a->broker);
-	j->duties[SCRUB] = (struct duty){ .name = "scrub",
-	    .step = scrub, .at = scrub_is_wanted(&j->scrub) ? 0 : NEVER };
-	j->duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
-	    .step = take_sample };
-	j->duties[NEWEST] = (struct duty){ .name = "sample of the numbers",
-	    .step = watch_numbers };
-	for (size_t i = 0; i < NDUTIES; i++) {
-		reconnect_init(&j->duties[i].busy, "database");
-		j->duties[i].busy.backoff.ceiling_ms = BUSY_MS;
-	}
-	j->reconcile.store = j->store;
-	j->reconcile.types = &conf->publish.types;
-	j->retention = retention_new(conf, j->store);
-}
-
 int
 janitor_main(const struct janitor_args *a)
 {
-	struct janitor	 j = { .a = a };
-	struct duty	*d;
-	int64_t		 at;
+	const struct conf	*conf = a->conf;
+	struct janitor		 j = { .a = a };
+	struct pub		 asked;
 
 	sig_leave_at_once();
 	setproctitle("-outbox-master: janitor");
-	start_janitor(&j);
+	/* The library of NATS must be first, see nats/bus.h. */
+	asked = drivers_new_asked(conf, "janitor");
+	j.store = store_new(conf, "janitor", ANSWER_MS);
+	store_observe(j.store, totals_statement, a->totals);
+	reconnect_init(&j.reconnect, "database");
+	j.reconnect.outage = a->database;
+	j.reconnect.follows = true;
+	j.reconcile.store = j.store;
+	j.reconcile.types = &conf->publish.types;
+	j.retention = retention_new(conf, j.store);
+	scrub_init(&j.scrub, conf, j.store, asked, keep, &j, a->broker);
+	j.duties[RECONCILE] = (struct duty){ .name = "reconcile",
+	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
+	j.duties[RETENTION] = (struct duty){ .name = "retention",
+	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
+	j.duties[SCRUB] = (struct duty){ .name = "scrub",
+	    .step = scrub, .at = scrub_is_wanted(&j.scrub) ? 0 : NEVER };
+	j.duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
+	    .step = take_sample };
+	j.duties[NEWEST] = (struct duty){ .name = "sample of the numbers",
+	    .step = watch_numbers };
+	for (size_t i = 0; i < NDUTIES; i++) {
+		reconnect_init(&j.duties[i].busy, "database");
+		j.duties[i].busy.backoff.ceiling_ms = BUSY_MS;
+	}
+
 	for (;;) {
-		d = next_duty(&j, &at);
-		wait_until(&j, at);
+		int64_t		 at, now;
+		struct duty	*d = next_duty(&j, &at);
+
+		for (now = clock_ms(); now < at; now = clock_ms()) {
+			janitor_sign_of_life(&j, now);
+			sig_wait(NULL, 0, sooner(at - now, WAIT_MAX_MS));
+		}
+		janitor_sign_of_life(&j, now);
 		if (!store_is_open(j.store))
 			open_store(&j);
 		else

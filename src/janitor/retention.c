@@ -3,8 +3,8 @@
  *
  * Only one janitor per outbox table works: it holds a named lock, which ends
  * with its connection.  Where a proxy or a cluster refuses named locks, each
- * works, which costs time and is safe.  The state of a pass ends with it, too: after a failed
- * step a new pass begins.
+ * works, which costs time and is safe.  The state of a pass ends with the
+ * connection, too: after a failed step a new pass begins.
  */
 
 #include "janitor/retention.h"
@@ -131,35 +131,17 @@ elect(struct retention *r, int64_t *delay_ms, struct err *e)
 	return 0;
 }
 
-/* Older tables may lack the index; each slice then reads all rows. */
-static int
-check_index(struct retention *r, struct err *e)
-{
-	struct store	*s = r->store;
-	bool		 found;
-
-	store_sql(s, "SELECT 1 FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND column_name = :published_at AND table_name = :outbox",
-	    SQL_TEXT("published_at", store_column_name(s, "published_at")),
-	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
-	if (store_query_any(s, "retention", &found, e) < 0)
-		return -1;
-	return found ? 0 : err_set(e, "%s has no index that begins with "
-	    "%s: outboxctl schema upgrade makes one",
-	    store_table_name(s, T_OUTBOX),
-	    store_column_name(s, "published_at"));
-}
-
 static int
 begin_pass(struct retention *r, struct err *e)
 {
-	char	cutoff[64];
+	struct store	*s = r->store;
+	char		 cutoff[64];
+	bool		 indexed;
 
 	snprintf(cutoff, sizeof(cutoff), "NOW(6) - INTERVAL %lld DAY",
 	    (long long)r->conf->retention.days);
-	if (prune_limits(r->store, cutoff, r->conf->retention.dead_days,
-	    &r->limits, e) < 0)
+	if (prune_limits(s, cutoff, r->conf->retention.dead_days, &r->limits,
+	    e) < 0)
 		return -1;
 	r->left = (struct store_period){ PRUNE_BEGINNING, r->limits.until };
 	r->dead_page.after = 0;
@@ -172,11 +154,22 @@ begin_pass(struct retention *r, struct err *e)
 		log_info("retention: rows delivered after %.19sZ stay: a "
 		    "stream check may need them", r->limits.until);
 	r->stuck = r->limits.needed;
-	if (check_index(r, e) < 0)
+	/* Older tables may lack the index; each slice then reads all rows. */
+	store_sql(s, "SELECT 1 FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND column_name = :published_at AND table_name = :outbox",
+	    SQL_TEXT("published_at", store_column_name(s, "published_at")),
+	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
+	if (store_query_any(s, "retention", &indexed, e) < 0)
 		return -1;
+	if (!indexed)
+		return err_set(e, "%s has no index that begins with %s: "
+		    "outboxctl schema upgrade makes one",
+		    store_table_name(s, T_OUTBOX),
+		    store_column_name(s, "published_at"));
 	/* Check the right first: without it the watermark must not rise. */
-	store_sql(r->store, "DELETE FROM {outbox} WHERE FALSE");
-	return store_exec(r->store, "retention", NULL, e);
+	store_sql(s, "DELETE FROM {outbox} WHERE FALSE");
+	return store_exec(s, "retention", NULL, e);
 }
 
 static int
@@ -316,36 +309,37 @@ must_wait(struct retention *r)
 	return r->waits;
 }
 
-static int
-step_of_pass(struct retention *r, int64_t *delay_ms, struct err *e)
-{
-	switch (r->phase) {
-	case ELECT:
-		return elect(r, delay_ms, e);
-	case BEGIN:
-		return begin_pass(r, e);
-	case SLICE:
-		return take_slice(r, e);
-	case ROWS:
-		if (!must_wait(r))
-			return delete_row_batch(r, e);
-		*delay_ms = HISTORY_MS;
-		return 0;
-	case DEAD:
-		return purge_dead_batch(r, e);
-	case END:
-		r->phase = BEGIN;
-		*delay_ms = PASS_MS;
-		return 0;
-	}
-	return 0;
-}
-
 int
 retention_step(struct retention *r, int64_t *delay_ms, struct err *e)
 {
+	int	rc = 0;
+
 	*delay_ms = 0;
-	if (step_of_pass(r, delay_ms, e) < 0) {
+	switch (r->phase) {
+	case ELECT:
+		rc = elect(r, delay_ms, e);
+		break;
+	case BEGIN:
+		rc = begin_pass(r, e);
+		break;
+	case SLICE:
+		rc = take_slice(r, e);
+		break;
+	case ROWS:
+		if (must_wait(r))
+			*delay_ms = HISTORY_MS;
+		else
+			rc = delete_row_batch(r, e);
+		break;
+	case DEAD:
+		rc = purge_dead_batch(r, e);
+		break;
+	case END:
+		r->phase = BEGIN;
+		*delay_ms = PASS_MS;
+		break;
+	}
+	if (rc < 0) {
 		if (r->phase != ELECT)
 			r->phase = BEGIN;
 		return -1;

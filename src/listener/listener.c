@@ -75,34 +75,29 @@ notify_all(struct listener *d, int64_t now)
 		wakeup_notify(d->a->wakeup, i);
 }
 
-/* False: of no worker of this host. */
-static bool
-notify_named(struct listener *d, const struct binlog_labels *labels)
+static void
+notify_workers(struct listener *d, const struct binlog_labels *labels,
+    int64_t now)
 {
 	struct label_set	which = { { 0 } };
 	bool			ours = false;
 
+	if (labels->all) {
+		notify_all(d, now);
+		d->commits++;
+		return;
+	}
 	for (size_t i = 0; i < labels->n; i++)
 		label_set_add(&which, labels->list[i].text,
 		    labels->list[i].len);
+	/* Labels that no worker of this host serves belong to another host. */
 	for (unsigned i = 0; i < d->a->conf->master.workers; i++)
 		if (label_set_meets(&d->a->scoreboard->lines[i].served,
 		    &which)) {
 			wakeup_notify(d->a->wakeup, i);
 			ours = true;
 		}
-	return ours;
-}
-
-/* Labels that no worker of this host serves belong to another host. */
-static void
-notify_workers(struct listener *d, const struct binlog_labels *labels,
-    int64_t now)
-{
-	if (labels->all)
-		notify_all(d, now);
-	if (labels->all || notify_named(d, labels))
-		d->commits++;
+	d->commits += ours;
 }
 
 /*
@@ -137,29 +132,27 @@ is_optional(const struct listener *d)
 	return d->a->conf->wake.binlog == WAKE_AUTO;
 }
 
-/* The state before the reason, and no time of an error: see scoreboard.h. */
-static void
-show_refusal(struct listener *d, const struct err *e, int64_t now)
-{
-	scoreboard_state(d->a->line, is_optional(d) ? SCOREBOARD_NO_BINLOG :
-	    SCOREBOARD_REFUSED, now);
-	if (is_optional(d))
-		scoreboard_reason(d->a->line, e->text);
-	else
-		scoreboard_error(d->a->line, e->text);
-}
-
 /* Logged once: the right may be missing on purpose. */
 static void
 binlog_refused(struct listener *d, const struct err *e, int64_t now)
 {
-	show_refusal(d, e, now);
+	struct scoreboard_line	*l = d->a->line;
+	bool			 optional = is_optional(d);
+
+	/* The state before the reason, and no time of an error: see
+	   scoreboard.h. */
+	scoreboard_state(l, optional ? SCOREBOARD_NO_BINLOG :
+	    SCOREBOARD_REFUSED, now);
+	if (optional)
+		scoreboard_reason(l, e->text);
+	else
+		scoreboard_error(l, e->text);
 	d->reconnect.try_at = now + REFUSED_MS;
 	if (strcmp(e->text, d->refusal.text) == 0) {
 		log_debug("%s", e->text);
 		return;
 	}
-	if (is_optional(d))
+	if (optional)
 		log_info("workers poll: %s", e->text);
 	else
 		log_warn("wake.binlog: %s: workers poll until this is repaired",
@@ -167,36 +160,22 @@ binlog_refused(struct listener *d, const struct err *e, int64_t now)
 	d->refusal = *e;
 }
 
-/*
- * With auto also a connection that the request for the stream has ended, if
- * none has brought one yet: some proxies do that.
- */
-static bool
-is_refusal(const struct listener *d)
-{
-	if (d->heard)
-		return false;
-	return binlog_fault(d->binlog) == DB_WRONG ||
-	    (is_optional(d) && d->open && !d->ever_heard);
-}
-
-static bool
-is_away(const struct binlog *b)
-{
-	enum db_fault	fault = binlog_fault(b);
-
-	return fault == DB_LOST || fault == DB_CLOSED || fault == DB_READONLY;
-}
-
 static void
 binlog_failed(struct listener *d, struct err *e)
 {
-	int64_t	now = clock_ms();
+	enum db_fault	fault = binlog_fault(d->binlog);
+	int64_t		now = clock_ms();
 
 	/* The workers lose the server as well; other faults are its own. */
-	d->reconnect.outage = is_away(d->binlog) ? d->a->database : NULL;
+	d->reconnect.outage = fault == DB_LOST || fault == DB_CLOSED ||
+	    fault == DB_READONLY ? d->a->database : NULL;
 
-	if (is_refusal(d))
+	/*
+	 * Refused?  With auto also if the request for the stream has ended the
+	 * connection, and none has brought one yet: some proxies do that.
+	 */
+	if (!d->heard && (fault == DB_WRONG ||
+	    (is_optional(d) && d->open && !d->ever_heard)))
 		binlog_refused(d, e, now);
 	else {
 		scoreboard_state(d->a->line, SCOREBOARD_NO_DATABASE, now);
@@ -226,19 +205,6 @@ open_stream(struct listener *d)
 	d->watch.keys = binlog_keys(d->binlog);
 }
 
-/* The server accepted the request: from now on no commit is missed. */
-static void
-stream_has_begun(struct listener *d, int64_t now)
-{
-	d->heard = d->ever_heard = true;
-	d->refusal.text[0] = '\0';
-	scoreboard_state(d->a->line, SCOREBOARD_RUNNING, now);
-	reconnect_opened(&d->reconnect, now);
-	setproctitle("-outbox-master: listener [%s]", binlog_peer(d->binlog));
-	log_debug("the binlog stream has begun: all workers are woken");
-	notify_all(d, now);
-}
-
 static void
 check_for_move(struct listener *d, int64_t now)
 {
@@ -252,18 +218,6 @@ check_for_move(struct listener *d, int64_t now)
 	err_set(&e, "binlog: %s is no longer the server for writes",
 	    binlog_peer(d->binlog));
 	binlog_failed(d, &e);
-}
-
-/* Once a second. */
-static void
-tell_commits(struct listener *d, int64_t now)
-{
-	if (d->commits == 0 || now - d->told_at < WAIT_MAX_MS)
-		return;
-	log_debug("woke workers for %llu commits",
-	    (unsigned long long)d->commits);
-	d->commits = 0;
-	d->told_at = now;
 }
 
 static void
@@ -280,8 +234,17 @@ listen(struct listener *d)
 	}
 	now = clock_ms();
 	listener_sign_of_life(d, now);
-	if (!d->heard)
-		stream_has_begun(d, now);
+	if (!d->heard) {
+		/* The server took the request: no commit is missed from now. */
+		d->heard = d->ever_heard = true;
+		d->refusal.text[0] = '\0';
+		scoreboard_state(d->a->line, SCOREBOARD_RUNNING, now);
+		reconnect_opened(&d->reconnect, now);
+		setproctitle("-outbox-master: listener [%s]",
+		    binlog_peer(d->binlog));
+		log_debug("the binlog stream has begun: all workers are woken");
+		notify_all(d, now);
+	}
 	reconnect_lasts(&d->reconnect, now);
 	switch (binlog_event(&d->watch, event, len)) {
 	case BINLOG_NOTHING:
@@ -298,18 +261,13 @@ listen(struct listener *d)
 	}
 	if (d->owes_all)
 		notify_all(d, now);
-	tell_commits(d, now);
+	if (d->commits > 0 && now - d->told_at >= WAIT_MAX_MS) {
+		log_debug("woke workers for %llu commits",
+		    (unsigned long long)d->commits);
+		d->commits = 0;
+		d->told_at = now;
+	}
 	check_for_move(d, now);
-}
-
-static void
-wait_to_try(struct listener *d)
-{
-	int64_t	ms = d->reconnect.try_at - clock_ms();
-
-	if (ms > 0)
-		sig_wait(NULL, 0, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
-	listener_sign_of_life(d, clock_ms());
 }
 
 bool
@@ -329,11 +287,16 @@ listener_main(const struct listener_args *a)
 	d.reconnect.follows = true;
 	d.binlog = binlog_new(a->conf);
 	binlog_observe(d.binlog, totals_statement, a->totals);
-	for (;;)
+	for (;;) {
+		int64_t	wait = d.reconnect.try_at - clock_ms();
+
 		if (d.open)
 			listen(&d);
-		else if (clock_ms() < d.reconnect.try_at)
-			wait_to_try(&d);
-		else
+		else if (wait <= 0)
 			open_stream(&d);
+		else {
+			sig_wait(NULL, 0, sooner(wait, WAIT_MAX_MS));
+			listener_sign_of_life(&d, clock_ms());
+		}
+	}
 }

@@ -240,41 +240,6 @@ backlog_hold_back(struct backlog *b, struct batch *batch)
 	}
 }
 
-static void
-learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
-    int64_t now)
-{
-	const char	*label = batch->labels[m->range];
-	struct wait	 w = { .part = parts_find(&b->parts, (struct bytes){
-			    label, strlen(label) }), .key = m->key,
-			    .lane = lane(b, batch, m),
-			    .sequence = m->sequence };
-
-	if (w.part == NULL)		/* not ours any more */
-		return;
-	if (m->outcome == OUT_RETRY || m->outcome == OUT_DEFER) {
-		w.due_at = now + m->delay_ms;
-		w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED :
-		    m->unsolved ? BLOCK_DOUBT : BLOCK_REFUSED;
-		if (m->outcome == OUT_DEFER && m->hold_ms > 0) {
-			w.due_at = now + m->hold_ms;
-			w.why = BLOCK_TYPE;
-			w.type = msg_group(m);
-		}
-	} else if (m->outcome == OUT_UNSENT &&
-	    lanes_blocks(b->lanes, w.lane, m->sequence))
-		w.due_at = INT64_MAX;
-	else if (m->outcome == OUT_UNSENT && m->delay_ms > 0) {
-		w.due_at = now + m->delay_ms;
-		w.why = BLOCK_DELAYED;
-	} else if (m->outcome == OUT_KEEP_CLAIM && m->delay_ms > 0) {
-		w.due_at = now + m->delay_ms;
-		w.why = BLOCK_CLAIMED;
-	} else
-		return;
-	lanes_block(b->lanes, &w);
-}
-
 /*
  * Failed rows block their lane, and unsent rows behind them wait, too.  The
  * batch is in sequence order, so one pass is enough.
@@ -282,8 +247,39 @@ learn_msg(struct backlog *b, const struct batch *batch, const struct msg *m,
 void
 backlog_learn(struct backlog *b, const struct batch *batch, int64_t now)
 {
-	for (size_t i = 0; i < batch->n; i++)
-		learn_msg(b, batch, &batch->msgs[i], now);
+	for (size_t i = 0; i < batch->n; i++) {
+		const struct msg	*m = &batch->msgs[i];
+		const char		*label = batch->labels[m->range];
+		struct wait		 w = { .key = m->key,
+					     .lane = lane(b, batch, m),
+					     .sequence = m->sequence };
+
+		w.part = parts_find(&b->parts, (struct bytes){ label,
+		    strlen(label) });
+		if (w.part == NULL)		/* not ours any more */
+			continue;
+		if (m->outcome == OUT_DEFER && m->hold_ms > 0) {
+			w.due_at = now + m->hold_ms;
+			w.why = BLOCK_TYPE;
+			w.type = msg_group(m);
+		} else if (m->outcome == OUT_RETRY ||
+		    m->outcome == OUT_DEFER) {
+			w.due_at = now + m->delay_ms;
+			w.why = m->outcome == OUT_RETRY ? BLOCK_FAILED :
+			    m->unsolved ? BLOCK_DOUBT : BLOCK_REFUSED;
+		} else if (m->outcome == OUT_UNSENT &&
+		    lanes_blocks(b->lanes, w.lane, m->sequence))
+			w.due_at = INT64_MAX;
+		else if (m->outcome == OUT_UNSENT && m->delay_ms > 0) {
+			w.due_at = now + m->delay_ms;
+			w.why = BLOCK_DELAYED;
+		} else if (m->outcome == OUT_KEEP_CLAIM && m->delay_ms > 0) {
+			w.due_at = now + m->delay_ms;
+			w.why = BLOCK_CLAIMED;
+		} else
+			continue;
+		lanes_block(b->lanes, &w);
+	}
 }
 
 void

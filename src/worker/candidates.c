@@ -51,44 +51,12 @@ pick_cmp(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static void
-sort(struct picks *k)
-{
-	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
-	k->sequences = xcalloc(k->n + 1, sizeof(*k->sequences));
-	for (size_t i = 0; i < k->n; i++)
-		k->sequences[i] = k->items[i].sequence;
-}
-
 int64_t
 candidates_next_due(struct candidates *l)
 {
 	int64_t	due = lanes_next_due(l->lanes);
 
 	return due > l->heads_at ? due : l->heads_at;
-}
-
-/*
- * Take heads that are due and that the scan has reached.  Earlier rows of their
- * lane may have appeared, by a late commit or because they were given back.  A
- * head that the scan of its partition did not reach waits for a later scan.
- */
-static void
-take_heads(struct candidates *l, struct picks *k, const uint64_t *seen,
-    size_t max)
-{
-	size_t		 n = lanes_count(l->lanes), due;
-	struct pick	*heads;
-
-	if (candidates_next_due(l) > clock_ms())
-		return;
-	heads = xcalloc(n + 1, sizeof(*heads));
-	due = lanes_due(l->lanes, clock_ms(), heads, n);
-	for (size_t i = 0; i < due && k->n < max; i++)
-		if (heads[i].part->in_scan && heads[i].sequence <=
-		    seen[heads[i].part->labels[0].range])
-			k->items[k->n++] = heads[i];
-	free(heads);
 }
 
 /* The ranges of a partition follow each other. */
@@ -100,43 +68,16 @@ range_label(const struct scan *s, size_t i)
 	return &p->labels[i - p->labels[0].range];
 }
 
-/* A partition is seen as far as the label that was read least far. */
-static void
-see_parts(struct scan *s, uint64_t *seen)
-{
-	for (size_t first = 0, n; first < s->nranges; first += n) {
-		uint64_t least = UINT64_MAX;
-
-		n = s->parts[first]->nlabels;
-		for (size_t i = first; i < first + n; i++)
-			if (seen[i] < least)
-				least = seen[i];
-		for (size_t i = first; i < first + n; i++)
-			seen[i] = least;
-	}
-}
-
 /*
- * Drop rows behind the last one that was read of another label of the same
- * partition: rows between the two were not read yet.
+ * Up to which sequence each range was read; UINT64_MAX: to its end.  Rows
+ * behind that are dropped.
  */
-static void
-drop_unseen(struct scan *s, const uint64_t *seen)
-{
-	size_t	kept = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (s->rows[i].sequence <= seen[s->rows[i].range])
-			s->rows[kept++] = s->rows[i];
-	s->n = kept;
-}
-
-/* Up to which sequence each range was read; UINT64_MAX: to its end. */
 static uint64_t *
 note_seen(struct scan *s)
 {
 	uint64_t	*seen = xcalloc(s->nranges + 1, sizeof(*seen));
 	size_t		*used = xcalloc(s->nranges + 1, sizeof(*used));
+	size_t		 kept = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		used[s->rows[i].range]++;
@@ -151,9 +92,25 @@ note_seen(struct scan *s)
 		if (!l->full)
 			seen[i] = UINT64_MAX;
 	}
-	see_parts(s, seen);
-	drop_unseen(s, seen);
 	free(used);
+	/*
+	 * A partition is seen as far as its label that was read least far:
+	 * behind that, rows of this label may be missing.
+	 */
+	for (size_t first = 0, n; first < s->nranges; first += n) {
+		uint64_t least = UINT64_MAX;
+
+		n = s->parts[first]->nlabels;
+		for (size_t i = first; i < first + n; i++)
+			if (seen[i] < least)
+				least = seen[i];
+		for (size_t i = first; i < first + n; i++)
+			seen[i] = least;
+	}
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].sequence <= seen[s->rows[i].range])
+			s->rows[kept++] = s->rows[i];
+	s->n = kept;
 	return seen;
 }
 
@@ -167,19 +124,6 @@ cut_at(struct picks *k, uint64_t sequence)
 		if (k->items[i].sequence < sequence)
 			k->items[kept++] = k->items[i];
 	k->n = kept;
-}
-
-/* Count the rows of each label that the scan read in vain. */
-static void
-note_scan(struct candidates *l)
-{
-	struct scan	*s = &l->scan;
-
-	for (size_t i = 0; i < s->nranges; i++)
-		range_label(s, i)->nknown = 0;
-	for (size_t i = 0; i < s->n; i++)
-		if (lanes_has_row(l->lanes, s->rows[i].sequence))
-			range_label(s, s->rows[i].range)->nknown++;
 }
 
 /*
@@ -206,18 +150,37 @@ take_rows(struct candidates *l, struct picks *k, size_t limit)
 }
 
 /*
- * Take rows of a new scan and heads that are due.  Heads that fail again and
- * again get at most half of the batch; of batches of one row, every other one.
+ * Take rows of a new scan, and heads that are due and that it has reached.
+ * Earlier rows of their lane may have appeared, by a late commit or because
+ * they were given back; so a head that the scan of its partition did not reach
+ * waits for a later scan.
  */
 static void
 take_first(struct candidates *l, struct picks *k, size_t limit)
 {
-	uint64_t	*seen = note_seen(&l->scan);
+	struct scan	*s = &l->scan;
+	uint64_t	*seen = note_seen(s);
+	size_t		 nlanes = lanes_count(l->lanes), due = 0, max = limit;
+	struct pick	*heads = xcalloc(nlanes + 1, sizeof(*heads));
 
-	note_scan(l);
-	take_heads(l, k, seen, l->scan.n > 0 ? (limit + l->npicks++ % 2) / 2 :
-	    limit);
+	/* Count the rows of each label that the scan read in vain. */
+	for (size_t i = 0; i < s->nranges; i++)
+		range_label(s, i)->nknown = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (lanes_has_row(l->lanes, s->rows[i].sequence))
+			range_label(s, s->rows[i].range)->nknown++;
+	/* Heads that fail again and again get at most half of the batch; of
+	   batches of one row, every other one. */
+	if (s->n > 0)
+		max = (limit + l->npicks++ % 2) / 2;
+	if (candidates_next_due(l) <= clock_ms())
+		due = lanes_due(l->lanes, clock_ms(), heads, nlanes);
+	for (size_t i = 0; i < due && k->n < max; i++)
+		if (heads[i].part->in_scan && heads[i].sequence <=
+		    seen[heads[i].part->labels[0].range])
+			k->items[k->n++] = heads[i];
 	take_rows(l, k, limit);
+	free(heads);
 	free(seen);
 }
 
@@ -240,41 +203,14 @@ adapt(struct scan *s, int64_t now)
 		s->depth /= 2;
 }
 
-/*
- * The rows of many blocked lanes would fill each glance; if a lane is all of a
- * partition those of one would, and none of them can be sent.
- */
-static bool
-may_glance(const struct candidates *l)
-{
-	size_t	max = l->conf->outbox.ordering == ORDER_PARTITION ? 1 :
-		    GLANCE_ROWS / 2;
-
-	return l->parts->n > 0 && lanes_count(l->lanes) < max &&
-	    store_may_glance(l->store) && clock_ms() >= l->crowded_until;
-}
-
 /* A glance, unless it shows nothing; else ranges of some partitions. */
-static int
-look(struct candidates *l, size_t limit, struct err *e)
-{
-	struct scan	*s = &l->scan;
-	bool		 done = false;
-
-	if (may_glance(l) && candidates_glance(l, &done, e) < 0)
-		return -1;
-	if (done)
-		return 0;
-	candidates_choose_ranges(l, limit * s->depth);
-	return s->nranges == 0 ? 0 : store_candidates(l->store, s->ranges,
-	    s->nranges, &s->rows, &s->n, e);
-}
-
 static int
 scan(struct candidates *l, size_t limit, struct err *e)
 {
 	struct scan	*s = &l->scan;
 	int64_t		 began_at = clock_us();
+	size_t		 lanes_max = GLANCE_ROWS / 2;
+	bool		 done = false;
 
 	adapt(s, began_at);
 	free(s->rows);
@@ -282,8 +218,22 @@ scan(struct candidates *l, size_t limit, struct err *e)
 	s->rows = NULL;
 	s->n = s->next = 0;
 	s->calm = lanes_count(l->lanes) == 0;
-	if (look(l, limit, e) < 0)
+	/*
+	 * Rows that wait in many blocked lanes would fill each glance.  In
+	 * partition order a lane is a whole partition: the rows of one would.
+	 */
+	if (l->conf->outbox.ordering == ORDER_PARTITION)
+		lanes_max = 1;
+	if (l->parts->n > 0 && lanes_count(l->lanes) < lanes_max &&
+	    store_may_glance(l->store) && clock_ms() >= l->crowded_until &&
+	    candidates_glance(l, &done, e) < 0)
 		return -1;
+	if (!done) {
+		candidates_choose_ranges(l, limit * s->depth);
+		if (s->nranges > 0 && store_candidates(l->store, s->ranges,
+		    s->nranges, &s->rows, &s->n, e) < 0)
+			return -1;
+	}
 	s->began_at = began_at;
 	s->took_us = clock_us() - began_at;
 	return 0;
@@ -336,7 +286,10 @@ candidates_pick(struct candidates *l, struct picks *k, size_t limit,
 		take_rows(l, k, limit);
 	else
 		take_first(l, k, limit);
-	sort(k);
+	qsort(k->items, k->n, sizeof(*k->items), pick_cmp);
+	k->sequences = xcalloc(k->n + 1, sizeof(*k->sequences));
+	for (size_t i = 0; i < k->n; i++)
+		k->sequences[i] = k->items[i].sequence;
 	return 0;
 }
 

@@ -85,81 +85,60 @@ note_glanced(struct candidates *l, const struct glance *g)
 	return true;
 }
 
-/* Whatever was known of partitions without rows is over. */
-static void
-forget_others(struct candidates *l)
-{
-	for (size_t i = 0; i < l->parts->n; i++) {
-		struct part *p = l->parts->items[i];
-
-		if (p->in_scan)
-			continue;
-		for (size_t k = 0; k < p->nlabels; k++)
-			p->labels[k].full = false;
-	}
-}
-
-static void
-take_glanced(struct candidates *l, const struct glance *g)
+int
+candidates_glance(struct candidates *l, bool *done, struct err *e)
 {
 	struct scan	*s = &l->scan;
+	int64_t		 began = clock_ms(), took;
+	size_t		 longest = (size_t)l->conf->worker.batch_bytes /
+			    GLANCE_ROWS;
+	struct glance	 g;
+	bool		 slow;
 
-	s->rows = xcalloc(g->n + 1, sizeof(*s->rows));
-	for (size_t i = 0; i < g->n; i++) {
-		struct bytes	 label = label_of(&g->rows[i]);
+	/*
+	 * Without leases nobody knows whether a message is still as it was
+	 * read.  Messages of other workers and of rows that wait are read for
+	 * nothing.
+	 */
+	if (!l->conf->worker.leasing || l->foreign ||
+	    lanes_count(l->lanes) > 0)
+		longest = 0;
+	if (store_glance(l->store, longest, &g, e) < 0)
+		return -1;
+	took = clock_ms() - began;
+	slow = took >= CROWDED_SLOW_MS;
+	/* A busy server makes one slow, and ranges cost it more. */
+	if (!g.all || (slow && l->slow))
+		l->crowded_until = clock_ms() +
+		    later(took * CROWDED_TIMES, CROWDED_MS);
+	l->slow = slow;
+
+	*done = g.all && note_glanced(l, &g);
+	if (!*done) {
+		batch_free(&g.ahead);
+		free(g.rows);
+		return 0;
+	}
+	candidates_choose_glanced(l);
+	s->rows = xcalloc(g.n + 1, sizeof(*s->rows));
+	for (size_t i = 0; i < g.n; i++) {
+		struct bytes	 label = label_of(&g.rows[i]);
 		struct part	*p = parts_find(l->parts, label);
 
 		if (p != NULL && p->in_scan)
 			s->rows[s->n++] = (struct candidate){
 			    .range = parts_label(l->parts, label)->range,
-			    .sequence = g->rows[i].sequence };
+			    .sequence = g.rows[i].sequence };
 	}
 	store_sort_candidates(s->rows, s->n);
-}
-
-/*
- * The longest message to be read with its row; 0: none.  Without leases nobody
- * knows whether it is still as it was read, and those of others and of rows that
- * wait are read for nothing.
- */
-static size_t
-longest(const struct candidates *l)
-{
-	return !l->conf->worker.leasing || l->foreign ||
-	    lanes_count(l->lanes) > 0 ? 0 :
-	    (size_t)l->conf->worker.batch_bytes / GLANCE_ROWS;
-}
-
-static void
-note_crowd(struct candidates *l, const struct glance *g, int64_t took)
-{
-	bool	slow = took >= CROWDED_SLOW_MS;
-
-	/* A busy server makes one slow, and ranges cost it more. */
-	if (!g->all || (slow && l->slow))
-		l->crowded_until = clock_ms() +
-		    later(took * CROWDED_TIMES, CROWDED_MS);
-	l->slow = slow;
-}
-
-int
-candidates_glance(struct candidates *l, bool *done, struct err *e)
-{
-	struct scan	*s = &l->scan;
-	int64_t		 began = clock_ms();
-	struct glance	 g;
-
-	if (store_glance(l->store, longest(l), &g, e) < 0)
-		return -1;
-	note_crowd(l, &g, clock_ms() - began);
-	*done = g.all && note_glanced(l, &g);
-	if (*done) {
-		candidates_choose_glanced(l);
-		take_glanced(l, &g);
-		forget_others(l);
-		s->ahead = g.ahead;
-	} else
-		batch_free(&g.ahead);
+	s->ahead = g.ahead;
 	free(g.rows);
+	/* Whatever was known of partitions without rows is over. */
+	for (size_t i = 0; i < l->parts->n; i++) {
+		struct part *p = l->parts->items[i];
+
+		for (size_t k = 0; !p->in_scan && k < p->nlabels; k++)
+			p->labels[k].full = false;
+	}
 	return 0;
 }

@@ -49,55 +49,37 @@ add_part(struct chosen *c, struct part *p, size_t max)
 	return true;
 }
 
-/* The next partition in rotation that the scan may read. */
-static struct part *
-first_in_rotation(const struct candidates *l)
-{
-	const struct parts	*m = l->parts;
-
-	for (size_t i = 0; i < m->n; i++) {
-		struct part *p = m->items[(l->rotate + i) % m->n];
-
-		if (!p->unread)
-			return p;
-	}
-	return NULL;
-}
-
 /*
  * Busy partitions come first, up to half of the ranges.  The rest is for the
  * next partitions in rotation.  If the first of these is a class, it precedes
  * the busy ones, because it may need all ranges.
  */
 static void
-choose_busy(struct candidates *l, struct chosen *c)
-{
-	struct parts	*m = l->parts;
-	struct part	*first = first_in_rotation(l);
-
-	for (size_t i = 0; i < m->n; i++)
-		m->items[i]->in_scan = false;
-	if (first != NULL && first->nlabels > 1)
-		add_part(c, first, STORE_RANGES);
-	for (size_t i = 0; i < m->n; i++)
-		if (!m->items[i]->in_scan && !m->items[i]->unread &&
-		    count_full(m->items[i]) > 0)
-			add_part(c, m->items[i], STORE_RANGES / 2);
-}
-
-static void
 choose_parts(struct candidates *l, struct chosen *c)
 {
 	struct parts	*m = l->parts;
-	size_t		 nseen = 0;
+	struct part	*p;
+	size_t		 nseen;
 
-	choose_busy(l, c);
-	for (; nseen < m->n; nseen++) {
-		struct part *p = m->items[(l->rotate + nseen) % m->n];
-
-		if (p->in_scan || p->unread)
+	for (size_t i = 0; i < m->n; i++)
+		m->items[i]->in_scan = false;
+	for (size_t i = 0; i < m->n; i++) {
+		p = m->items[(l->rotate + i) % m->n];
+		if (p->unread)
 			continue;
-		if (!add_part(c, p, STORE_RANGES))
+		if (p->nlabels > 1)
+			add_part(c, p, STORE_RANGES);
+		break;
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		p = m->items[i];
+		if (!p->in_scan && !p->unread && count_full(p) > 0)
+			add_part(c, p, STORE_RANGES / 2);
+	}
+	for (nseen = 0; nseen < m->n; nseen++) {
+		p = m->items[(l->rotate + nseen) % m->n];
+		if (!p->in_scan && !p->unread &&
+		    !add_part(c, p, STORE_RANGES))
 			break;
 	}
 	l->cut = c->n < m->n;
@@ -145,16 +127,17 @@ void
 candidates_choose_ranges(struct candidates *l, size_t limit)
 {
 	struct chosen	c = { .n = 0 };
-	size_t		nfull = 0;
+	size_t		nfull = 0, full_share;
 
 	choose_parts(l, &c);
 	l->scan.nranges = 0;
 	for (size_t i = 0; i < c.n; i++)
 		nfull += count_full(c.parts[i]);
+	full_share = nfull > 0 ? limit / nfull : 0;
 	for (size_t i = 0; i < c.n; i++)
 		for (size_t k = 0; k < c.parts[i]->nlabels; k++) {
 			struct part *p = c.parts[i];
-			size_t share = p->labels[k].full ? limit / nfull :
+			size_t share = p->labels[k].full ? full_share :
 			    limit / c.nlabels;
 
 			share = (share > 0 ? share : 1) + (p->nlabels == 1 ?

@@ -18,12 +18,16 @@ claim_init(struct claim *c, const struct conf *conf, struct store *store,
 	memory_budget_init(&c->budget, conf);
 }
 
-/* Mark rows that a worker of a former version may have sent. */
 static int
-prepare_claim(struct claim *c, struct picks *k, struct err *e)
+stamp_and_fetch(struct claim *c, struct picks *k, struct batch *b,
+    uint64_t *claimed, struct err *e)
 {
-	bool	marked = false;
+	struct range		ranges[STORE_RANGES];
+	struct claim_set	set = { ranges, picks_ranges(k, ranges),
+				    k->sequences, k->n };
+	bool			marked = false;
 
+	/* Mark rows that a worker of a former version may have sent. */
 	for (size_t i = 0; i < k->n && !marked; i++)
 		marked = fleet_is_in_doubt(
 		    c->fleet->parts.items[k->items[i].part->number],
@@ -33,19 +37,7 @@ prepare_claim(struct claim *c, struct picks *k, struct err *e)
 		return -1;
 	if (marked || !batch_keep(&k->ahead, k->sequences, k->n))
 		batch_free(&k->ahead);
-	return 0;
-}
-
-static int
-stamp_and_fetch(struct claim *c, struct picks *k, struct batch *b,
-    uint64_t *claimed, struct err *e)
-{
-	struct range		ranges[STORE_RANGES];
-	struct claim_set	set = { ranges, picks_ranges(k, ranges),
-				    k->sequences, k->n };
-
-	if (prepare_claim(c, k, e) < 0 ||
-	    store_claim(c->store, &set, b, claimed, e) < 0)
+	if (store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;
 	if (*claimed == 0)
 		return 0;

@@ -69,15 +69,6 @@ is_small_share(const struct fleet *f, size_t n)
 	return n > 0 && f->nlabels > STORE_RANGES && n * 4 <= f->nlabels;
 }
 
-static int
-renew(struct fleet *f, struct err *e)
-{
-	uint64_t	n;
-
-	return store_renew(f->store, is_small_share(f, f->nowned) ?
-	    (const char *const *)f->owned : NULL, f->nowned, &n, e);
-}
-
 int
 fleet_note_former(struct fleet *f, struct err *e)
 {
@@ -98,7 +89,9 @@ fleet_stands_by(const struct fleet *f)
 int
 fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 {
-	bool		known;
+	const char *const	*labels = NULL;	/* all that are ours */
+	uint64_t		 n;
+	bool			 known;
 
 	if (now < f->beat_at)
 		return 0;
@@ -107,7 +100,10 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (f->conf->worker.leasing && renew(f, e) < 0)
+	if (is_small_share(f, f->nowned))
+		labels = (const char *const *)f->owned;
+	if (f->conf->worker.leasing &&
+	    store_renew(f->store, labels, f->nowned, &n, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -131,12 +127,6 @@ count_fleet(struct fleet *f, const struct store_view *v)
 			f->strangers += !ident_is_valid(v->ids[i]);
 }
 
-/* Leases to release and leases to take. */
-struct moves {
-	const struct lease	**out, **in;
-	size_t			  nout, nin;
-};
-
 /* The partitions of worker rank of n: every n-th, from its own. */
 static void
 choose_desired(struct fleet *f, const struct store_view *v)
@@ -156,49 +146,6 @@ choose_desired(struct fleet *f, const struct store_view *v)
 	f->for_active = f->active;
 }
 
-/* Both are sorted: one pass. */
-static void
-plan_moves(struct fleet *f, const struct lease *leases, size_t n,
-    struct moves *mv)
-{
-	size_t	next = 0;
-
-	mv->out = xcalloc(n + 1, sizeof(*mv->out));
-	mv->in = xcalloc(n + 1, sizeof(*mv->in));
-	for (size_t i = 0; i < n; i++) {
-		bool wanted;
-
-		while (next < f->ndesired &&
-		    strcmp(f->desired[next], leases[i].label) < 0)
-			next++;
-		wanted = next < f->ndesired &&
-		    strcmp(f->desired[next], leases[i].label) == 0;
-		if (!wanted && leases[i].mine)
-			mv->out[mv->nout++] = &leases[i];
-		if (wanted && leases[i].free)
-			mv->in[mv->nin++] = &leases[i];
-	}
-}
-
-static int
-make_moves(struct fleet *f, struct moves *mv, bool *changed, struct err *e)
-{
-	uint64_t	taken = 0;
-
-	if (mv->nout > 0 &&
-	    store_release(f->store, mv->out, mv->nout, e) < 0)
-		return -1;
-	f->ngiven += mv->nout;
-	for (size_t i = 0; i < mv->nout; i++)
-		fleet_add_label(&f->released, &f->nreleased, mv->out[i]->label);
-	if (mv->nin > 0 &&
-	    store_acquire(f->store, mv->in, mv->nin, &taken, e) < 0)
-		return -1;
-	f->ntaken += taken;
-	*changed = mv->nout > 0 || taken > 0;
-	return 0;
-}
-
 static int
 owned_cmp(const void *label, const void *owned)
 {
@@ -210,27 +157,6 @@ owns_label(const struct fleet *f, const char *label)
 {
 	return f->nowned > 0 && bsearch(label, f->owned, f->nowned,
 	    sizeof(*f->owned), owned_cmp) != NULL;
-}
-
-static void
-report_taken(struct fleet *f, const struct lease *leases, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (leases[i].mine && !owns_label(f, leases[i].label))
-			fleet_add_label(&f->leased, &f->nleased,
-			    leases[i].label);
-}
-
-/* Ours until now, neither in this view nor given back by us. */
-static void
-count_lost(struct fleet *f, const struct store_view *v, uint64_t given)
-{
-	uint64_t	kept = 0;
-
-	for (size_t i = 0; i < v->nleases; i++)
-		kept += v->leases[i].mine && owns_label(f, v->leases[i].label);
-	if (f->conf->worker.leasing && f->nowned > kept + given)
-		f->nlost += f->nowned - kept - given;
 }
 
 static bool
@@ -265,80 +191,100 @@ read_again(struct fleet *f, bool all, struct store_view *v, struct err *e)
 	return read_view(f, all, v, e);
 }
 
-/* Release and take leases; *v is read again if that changed something. */
+/*
+ * Release the leases that are not desired, and take those that are and are free;
+ * *v is read again if that changed something.
+ */
 static int
 move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
 {
-	struct moves	mv = { 0 };
-	bool		changed = false;
-	int		rc = 0;
+	const struct lease	**out, **in;
+	size_t			  nout = 0, nin = 0, next = 0;
+	uint64_t		  taken = 0;
+	int			  rc = 0;
 
-	plan_moves(f, v->leases, v->nleases, &mv);
-	if (f->conf->worker.leasing)
-		rc = make_moves(f, &mv, &changed, e);
-	free(mv.out);
-	free(mv.in);
-	if (rc < 0 || !changed)
+	if (!f->conf->worker.leasing)
+		return 0;
+	out = xcalloc(v->nleases + 1, sizeof(*out));
+	in = xcalloc(v->nleases + 1, sizeof(*in));
+	/* Both lists are sorted: one pass. */
+	for (size_t i = 0; i < v->nleases; i++) {
+		const struct lease	*l = &v->leases[i];
+		bool			 wanted;
+
+		while (next < f->ndesired &&
+		    strcmp(f->desired[next], l->label) < 0)
+			next++;
+		wanted = next < f->ndesired &&
+		    strcmp(f->desired[next], l->label) == 0;
+		if (!wanted && l->mine)
+			out[nout++] = l;
+		if (wanted && l->free)
+			in[nin++] = l;
+	}
+	if (nout > 0)
+		rc = store_release(f->store, out, nout, e);
+	if (rc == 0) {
+		f->ngiven += nout;
+		for (size_t i = 0; i < nout; i++)
+			fleet_add_label(&f->released, &f->nreleased,
+			    out[i]->label);
+	}
+	if (rc == 0 && nin > 0)
+		rc = store_acquire(f->store, in, nin, &taken, e);
+	if (rc == 0)
+		f->ntaken += taken;
+	free(out);
+	free(in);
+	if (rc < 0 || (nout == 0 && taken == 0))
 		return rc;
 	return read_again(f, all, v, e);	/* learn the new epochs */
 }
 
-/*
- * A raised epoch may mean that a class has another label, or that other counts
- * were declared.  A share of the leases does not show that: read all.
- */
-static int
-see_all(struct fleet *f, int64_t now, struct store_view *v, struct err *e)
-{
-	if (read_again(f, true, v, e) < 0)
-		return -1;
-	count_fleet(f, v);
-	choose_desired(f, v);
-	f->all_at = now + FLEET_ALL_MS;
-	return 0;
-}
-
-/*
- * Make the view's leases our partitions.  If other counts were declared after
- * the desired labels were chosen, some of our leases are parts of classes only,
- * which are not served: choose again at once.
- */
+/* Make the view's leases our partitions. */
 static int
 adopt_view(struct fleet *f, int64_t now, bool all, struct store_view *v,
     struct err *e)
 {
 	unsigned	version = f->parts.version;
-	uint64_t	given = f->ngiven;
+	uint64_t	given = f->ngiven, kept = 0;
 
 	if (move_leases(f, all, v, e) < 0)
 		return -1;
-	if (!all && !fleet_knows(f, v) && see_all(f, now, v, e) < 0)
-		return -1;
+	/*
+	 * A raised epoch may mean that a class has another label, or that other
+	 * counts were declared.  A share of the leases does not show that: read
+	 * all.
+	 */
+	if (!all && !fleet_knows(f, v)) {
+		if (read_again(f, true, v, e) < 0)
+			return -1;
+		count_fleet(f, v);
+		choose_desired(f, v);
+		f->all_at = now + FLEET_ALL_MS;
+	}
+	/*
+	 * If other counts were declared after the desired labels were chosen,
+	 * some of our leases are parts of classes only, which are not served:
+	 * choose again at once.
+	 */
 	if (!counts_are_same(&v->counts, &f->counts))
 		fleet_reread(f);
-	report_taken(f, v->leases, v->nleases);
-	count_lost(f, v, f->ngiven - given);
+	for (size_t i = 0; i < v->nleases; i++) {
+		const struct lease *l = &v->leases[i];
+
+		if (l->mine && owns_label(f, l->label))
+			kept++;
+		else if (l->mine)
+			fleet_add_label(&f->leased, &f->nleased, l->label);
+	}
+	/* Ours until now, neither in this view nor given back by us. */
+	given = f->ngiven - given;
+	if (f->conf->worker.leasing && f->nowned > kept + given)
+		f->nlost += f->nowned - kept - given;
 	fleet_adopt(f, v);
 	return version != f->parts.version ? store_check_counts(f->store, e) :
 	    0;
-}
-
-static void
-tell_repartition(struct fleet *f, const struct repartition *r)
-{
-	if (r->refused)
-		log_error("the partition count stays %u, %u is refused: %s",
-		    r->counts.count, f->wish, r->why.text);
-	else if (r->busy && !f->wish_told)
-		log_warn("the partition count cannot be changed yet: an open "
-		    "transaction locks the row of settings or a lease: %s; it "
-		    "is tried again every %d s", r->why.text, WISH_MS / 1000);
-	else if (r->changed)
-		log_info("partition count changed from %u to %u; producers may "
-		    "use both: outboxctl partitions sync --finish when none "
-		    "uses %u any more", r->before.count, r->counts.count,
-		    r->before.count);
-	f->wish_told = r->busy;
 }
 
 /* Declare the partition count that the master wishes. */
@@ -351,46 +297,45 @@ repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 		return 0;
 	if (store_repartition(f->store, f->wish, &r, e) < 0)
 		return -1;
-	tell_repartition(f, &r);
+	if (r.refused)
+		log_error("the partition count stays %u, %u is refused: %s",
+		    r.counts.count, f->wish, r.why.text);
+	else if (r.busy && !f->wish_told)
+		log_warn("the partition count cannot be changed yet: an open "
+		    "transaction locks the row of settings or a lease: %s; it "
+		    "is tried again every %d s", r.why.text, WISH_MS / 1000);
+	else if (r.changed)
+		log_info("partition count changed from %u to %u; producers may "
+		    "use both: outboxctl partitions sync --finish when none "
+		    "uses %u any more", r.before.count, r.counts.count,
+		    r.before.count);
+	f->wish_told = r.busy;
 	f->wish_at = now + WISH_MS;
 	f->wish = r.busy ? f->wish : 0;
 	*changed = *changed || r.changed;
 	return 0;
 }
 
-/*
- * Count the workers and do the duties of the first one.  If leases were
- * created, or if the workers or the counts have changed, read all leases.
- */
-static int
-refresh_view(struct fleet *f, int64_t now, bool *all, struct store_view *v,
-    struct err *e)
-{
-	bool	created = false;
-
-	count_fleet(f, v);
-	if (repartition(f, now, &created, e) < 0 ||
-	    fleet_housekeep(f, now, &v->counts, &created, e) < 0)
-		return -1;
-	if (created || (!*all && (must_see_all(f, now) ||
-	    !counts_are_same(&v->counts, &f->counts)))) {
-		*all = true;
-		return read_again(f, true, v, e);
-	}
-	return 0;
-}
-
-/* Read workers and leases. */
+/* Read workers and leases, and take over what is ours by them. */
 static int
 check_leases(struct fleet *f, int64_t now, struct err *e)
 {
 	struct store_view	v;
-	bool			all = must_see_all(f, now);
+	bool			all = must_see_all(f, now), created = false;
 	int			rc;
 
 	if (read_view(f, all, &v, e) < 0)
 		return -1;
-	rc = refresh_view(f, now, &all, &v, e);
+	count_fleet(f, &v);
+	rc = repartition(f, now, &created, e);
+	if (rc == 0)
+		rc = fleet_housekeep(f, now, &v.counts, &created, e);
+	/* Leases were created, or workers or counts have changed: read all. */
+	if (rc == 0 && (created || (!all && (must_see_all(f, now) ||
+	    !counts_are_same(&v.counts, &f->counts))))) {
+		all = true;
+		rc = read_again(f, true, &v, e);
+	}
 	if (rc == 0 && all) {
 		f->all_at = now + FLEET_ALL_MS;
 		choose_desired(f, &v);
@@ -405,20 +350,11 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 	return rc;
 }
 
-/* Remove marks of a former version's workers once no row needs them. */
-static int
-clear_marks(struct fleet *f, struct err *e)
-{
-	bool	any = false;
-
-	for (size_t i = 0; i < f->parts.n; i++)
-		any = any || fleet_is_in_doubt(f->parts.items[i], 1);
-	return any ? store_clear_in_doubt_marks(f->store, e) : 0;
-}
-
 int
 fleet_round(struct fleet *f, int64_t now, struct err *e)
 {
+	bool	marks = false;
+
 	if (now >= f->lease_until && f->conf->worker.leasing) {
 		f->nlost += f->nowned;
 		fleet_drop(f);
@@ -428,5 +364,10 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 		return -1;
 	if (now < f->read_at)
 		return 0;
-	return clear_marks(f, e) < 0 ? -1 : check_leases(f, now, e);
+	/* Remove marks of a former version's workers once no row needs them. */
+	for (size_t i = 0; i < f->parts.n; i++)
+		marks = marks || fleet_is_in_doubt(f->parts.items[i], 1);
+	if (marks && store_clear_in_doubt_marks(f->store, e) < 0)
+		return -1;
+	return check_leases(f, now, e);
 }

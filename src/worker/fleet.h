@@ -86,8 +86,8 @@ struct fleet {
 	int64_t			  read_at;	/* next reading of leases */
 	int64_t			  all_at;	/* next reading of all leases */
 	size_t			  nlabels;	/* of all leases */
-	size_t			  for_rank;	/* of which desired was made */
-	size_t			  for_active;
+	size_t			  for_rank;	/* rank and active when */
+	size_t			  for_active;	/* desired was made */
 	int64_t			  due_at;	/* next search for scheduled
 						   rows that are due */
 	int64_t			  due_late_since;	/* some wait for a

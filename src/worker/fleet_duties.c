@@ -23,37 +23,11 @@
  * Messages whose time has come
  */
 
-static void
-tell_due(struct fleet *f, const struct unscheduled *u, int64_t now)
-{
-	struct err	e;
-
-	if (!u->busy && u->nlocked == 0) {
-		f->due_late_since = 0;
-		log_throttle_over(&f->due_late, "scheduled messages", now);
-		return;
-	}
-	if (f->due_late_since == 0)
-		f->due_late_since = now;
-	if (now - f->due_late_since < DUE_LATE_MS)
-		return;
-	if (u->busy)
-		err_set(&e, "messages whose scheduled_at has come wait: "
-		    "another transaction locks the row of settings or a "
-		    "lease: %s; it is tried again within %d s: end that "
-		    "transaction", u->why.text, DUE_BUSY_MS / 1000);
-	else
-		err_set(&e, "%zu message(s) whose scheduled_at has come wait: "
-		    "another transaction locks their rows; they are sent when "
-		    "it ends: end it if it does not", u->nlocked);
-	log_throttle_keyed(&f->due_late, u->busy ? "busy" : "locked", e.text,
-	    now);
-}
-
 static int
 bring_back_due(struct fleet *f, int64_t now, struct err *e)
 {
 	struct unscheduled	u;
+	struct err		late;
 	unsigned		rounds = DUE_ROUNDS;
 	int64_t			began;
 
@@ -66,7 +40,26 @@ bring_back_due(struct fleet *f, int64_t now, struct err *e)
 	} while (u.more && rounds-- > 0);
 	if (u.busy && clock_ms() - began >= DUE_WAIT_MS)
 		f->due_at = now + DUE_BUSY_MS;
-	tell_due(f, &u, now);
+	if (!u.busy && u.nlocked == 0) {
+		f->due_late_since = 0;
+		log_throttle_over(&f->due_late, "scheduled messages", now);
+		return 0;
+	}
+	if (f->due_late_since == 0)
+		f->due_late_since = now;
+	if (now - f->due_late_since < DUE_LATE_MS)
+		return 0;
+	if (u.busy)
+		err_set(&late, "messages whose scheduled_at has come wait: "
+		    "another transaction locks the row of settings or a "
+		    "lease: %s; it is tried again within %d s: end that "
+		    "transaction", u.why.text, DUE_BUSY_MS / 1000);
+	else
+		err_set(&late, "%zu message(s) whose scheduled_at has come "
+		    "wait: another transaction locks their rows; they are sent "
+		    "when it ends: end it if it does not", u.nlocked);
+	log_throttle_keyed(&f->due_late, u.busy ? "busy" : "locked",
+	    late.text, now);
 	return 0;
 }
 

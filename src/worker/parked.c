@@ -319,26 +319,6 @@ lane_cmp(const void *a, const void *b)
 	return x->nrows > y->nrows ? -1 : x->nrows < y->nrows;
 }
 
-static void
-choose_rows(struct to_park *g, struct blocked_lane *l, size_t max, int64_t now)
-{
-	uint64_t	*list = g->sequences + g->nsequences;
-	size_t		 n = 0;
-
-	/* Only halted: without a head it cannot get a record. */
-	if ((l->record == 0 && l->head == LANE_NONE) || is_aside(l, now))
-		return;
-	if (!l->head_parked && l->head != LANE_NONE && waits_long(l, now) &&
-	    (l->home == NULL || l->home == l->part))
-		list[n++] = l->head;
-	n += lane_list_rows(l, list + n, max - n);
-	if (n == 0)
-		return;
-	g->parking[g->n] = (struct parking){ .sequences = list, .n = n };
-	g->lanes[g->n++] = l;
-	g->nsequences += n;
-}
-
 /* Not *done: the leases are read again, and these lanes are gone. */
 static int
 park_part(struct parked *p, struct to_park *g, const struct isolate *part,
@@ -365,6 +345,7 @@ park_part(struct parked *p, struct to_park *g, const struct isolate *part,
 	return rc;
 }
 
+/* Of the lanes with the most rows, as many rows as a scan should not skip. */
 static int
 park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 {
@@ -386,9 +367,29 @@ park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 		lanes[n++] = l;
 	qsort(lanes, n, sizeof(struct blocked_lane *), lane_cmp);
 	g.sequences = xcalloc(max + 1, sizeof(*g.sequences));
-	/* A returning lane has a record; other lanes get one for their head. */
-	for (size_t k = 0; k < n && g.n < LANES && g.nsequences < max; k++)
-		choose_rows(&g, lanes[k], max - g.nsequences, now);
+	for (size_t k = 0; k < n && g.n < LANES && g.nsequences < max; k++) {
+		uint64_t *list = g.sequences + g.nsequences;
+		size_t	  len = 0;
+
+		l = lanes[k];
+		/* A lane without a record gets one for its head.  One that is
+		   only halted has none, and its rows stay. */
+		if ((l->record == 0 && l->head == LANE_NONE) ||
+		    is_aside(l, now))
+			continue;
+		if (!l->head_parked && l->head != LANE_NONE &&
+		    waits_long(l, now) &&
+		    (l->home == NULL || l->home == l->part))
+			list[len++] = l->head;
+		len += lane_list_rows(l, list + len,
+		    max - g.nsequences - len);
+		if (len == 0)
+			continue;
+		g.parking[g.n] = (struct parking){ .sequences = list,
+		    .n = len };
+		g.lanes[g.n++] = l;
+		g.nsequences += len;
+	}
 	free(lanes);
 	for (i = isolate_rows(g.n, REFUSED_MAX); done && isolate_next(&i);)
 		judge(p, &i, g.lanes, park_part(p, &g, &i, &done, e), now, e);
@@ -406,9 +407,8 @@ parked_round(struct parked *p, size_t limit, int64_t now, struct err *e)
 	}
 	if (delete_lifted(p, e) < 0 || parked_read_fresh(p, now, e) < 0 ||
 	    unpark_heads(p, limit / 2 + 1, now, e) < 0 ||
-	    unpark_returning(p, limit, now, e) < 0)
-		return -1;
-	if (record_failed(p, now, e) < 0)
+	    unpark_returning(p, limit, now, e) < 0 ||
+	    record_failed(p, now, e) < 0)
 		return -1;
 	return park_rows(p, limit, now, e);
 }

@@ -10,15 +10,6 @@
 #include "util/xalloc.h"
 #include "worker/lanes.h"
 
-static int
-label_cmp(const char *a, struct bytes b)
-{
-	size_t	len = strlen(a);
-	int	c = memcmp(a, b.data, len < b.len ? len : b.len);
-
-	return c != 0 ? c : len < b.len ? -1 : len > b.len;
-}
-
 static const struct label_entry *
 find_label(const struct parts *ps, struct bytes label)
 {
@@ -27,12 +18,15 @@ find_label(const struct parts *ps, struct bytes label)
 	if (label.data == NULL)
 		label = (struct bytes){ "", 0 };
 	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		int    c = label_cmp(ps->entries[mid].label, label);
+		size_t	    mid = (lo + hi) / 2;
+		const char *at = ps->entries[mid].label;
+		size_t	    len = strlen(at);
+		int	    c = memcmp(at, label.data, len < label.len ? len :
+				label.len);
 
-		if (c == 0)
+		if (c == 0 && len == label.len)
 			return &ps->entries[mid];
-		if (c < 0)
+		if (c < 0 || (c == 0 && len < label.len))
 			lo = mid + 1;
 		else
 			hi = mid;

@@ -41,39 +41,35 @@ pause_after(const struct poll_interval *p, const struct poll_result *r,
 	    p->ceiling_ms);
 }
 
-/*
- * Rows are collected after work.  Polls are that far apart in any case.  A
- * wake-up may come after its rows were found; soon after work it is no vain one.
- */
-static void
-plan(struct poll_interval *p, const struct poll_result *r, int64_t now)
-{
-	int64_t	at = r->worked || p->polls ? r->began + p->linger_ms : now;
-	bool	vain = p->woken > 0 && now - p->worked_at > POLL_SOON_MS;
-
-	p->pause_ms = pause_after(p, r, now);
-	p->at = now + p->pause_ms;
-	if (p->fixed_ms == 0)
-		p->at = sooner(p->at, later(r->due, now + 1));
-	p->at = later(p->at, at);
-	p->earliest = later(at, vain ? now + POLL_SOON_MS : now);
-	p->woken = 0;
-}
-
 void
 poll_interval_polled(struct poll_interval *p, const struct poll_result *r,
     int64_t now)
 {
+	int64_t	earliest = now;
+	bool	vain;
+
 	if (r->worked)
 		p->worked_at = now;
 	p->woken -= p->woken < r->found ? p->woken : r->found;
-	if (!r->more || p->fixed_ms > 0) {
-		plan(p, r, now);
+	if (r->more && p->fixed_ms == 0) {
+		/* The pause comes when all is seen. */
+		p->pause_ms = r->worked ? 0 : p->pause_ms;
+		p->at = now;
 		return;
 	}
-	/* The pause comes when all is seen. */
-	p->pause_ms = r->worked ? 0 : p->pause_ms;
-	p->at = now;
+	/* Rows are collected after work; polls are that far apart always. */
+	if (r->worked || p->polls)
+		earliest = r->began + p->linger_ms;
+	p->pause_ms = pause_after(p, r, now);
+	p->at = now + p->pause_ms;
+	if (p->fixed_ms == 0)
+		p->at = sooner(p->at, later(r->due, now + 1));
+	p->at = later(p->at, earliest);
+	/* A wake-up may come after its rows were found; soon after work it is
+	   not vain. */
+	vain = p->woken > 0 && now - p->worked_at > POLL_SOON_MS;
+	p->earliest = later(earliest, vain ? now + POLL_SOON_MS : now);
+	p->woken = 0;
 }
 
 void

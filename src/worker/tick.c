@@ -106,46 +106,6 @@ count_batch(struct tick *t, struct tick_result *res)
 	begin_count(t);
 }
 
-/* Count messages of producers that use a former partition count. */
-static void
-count_former(struct tick *t, const struct batch *b)
-{
-	const struct counts	*c = &t->fleet->parts.counts;
-
-	for (size_t i = 0; i < b->n; i++) {
-		const struct msg *m = &b->msgs[i];
-
-		if (m->outcome != OUT_DELIVERED)
-			continue;
-		t->former += m->has_label_hash ?
-		    counts_is_former_hash(c, m->label_hash, m->partition.data,
-		    m->partition.len) :
-		    counts_is_former(c, m->key.data, m->key.len,
-		    m->partition.data, m->partition.len);
-	}
-	if (t->former > 0)
-		fleet_former_was_used(t->fleet);
-}
-
-/*
- * Drop those whose row waits no more, and those whose row was in a batch without
- * being refused again.
- */
-static void
-drop_refusals(struct tick *t, const struct batch *b)
-{
-	struct refusals	*l = store_refusals(t->store);
-
-	for (size_t i = l->n; i-- > 0;) {
-		const struct refusal	*r = &l->items[i];
-
-		if (!lanes_has_row(t->backlog.lanes, r->sequence) ||
-		    (r->claim != l->claim &&
-		    batch_msg(b, r->sequence) != NULL))
-			store_drop_refusal(l, i);
-	}
-}
-
 /*
  * The stages
  */
@@ -155,6 +115,7 @@ static int
 settle(struct tick *t, struct tick_result *res, struct err *e)
 {
 	struct settle	*s = &t->settle;
+	struct refusals	*l = store_refusals(t->store);
 
 	if (!s->open)
 		return 0;
@@ -166,7 +127,16 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
-	drop_refusals(t, &s->batch);
+	/* Refusals of rows that wait no more are over, and those of rows that
+	   the database took this time. */
+	for (size_t i = l->n; i-- > 0;) {
+		const struct refusal	*r = &l->items[i];
+
+		if (!lanes_has_row(t->backlog.lanes, r->sequence) ||
+		    (r->claim != l->claim &&
+		    batch_msg(&s->batch, r->sequence) != NULL))
+			store_drop_refusal(l, i);
+	}
 	settle_close(s);
 	return 0;
 }
@@ -183,9 +153,11 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 
 	rc = candidates_pick(c, &k, memory_budget_rows(&t->claim.budget,
 	    limit), e);
-	if (rc == 0 && k.n > 0 && (rc = claim_rows(&t->claim, &k, &t->batch,
-	    &t->claimed, e)) == 0 && (rc = claim_learn_missed(&t->claim, &k,
-	    &t->batch, &m, e)) == 0) {
+	if (rc == 0 && k.n > 0)
+		rc = claim_rows(&t->claim, &k, &t->batch, &t->claimed, e);
+	if (rc == 0 && k.n > 0)
+		rc = claim_learn_missed(&t->claim, &k, &t->batch, &m, e);
+	if (rc == 0 && k.n > 0) {
 		backlog_learn_missed(&t->backlog, &k, &t->batch, &m);
 		rc = backlog_move_scheduled(&t->backlog, &k, &m, e);
 	}
@@ -227,8 +199,9 @@ clear_in_doubt(struct tick *t, unsigned *found, struct err *e)
 static int
 publish(struct tick *t, struct err *e)
 {
-	struct batch	*b = &t->batch;
-	unsigned	 found = 0;
+	struct batch		*b = &t->batch;
+	const struct counts	*c = &t->fleet->parts.counts;
+	unsigned		 found = 0;
 
 	if (b->naway > 0)
 		backlog_hold_back(&t->backlog, b);
@@ -238,12 +211,25 @@ publish(struct tick *t, struct err *e)
 	t->relay->nworkers = t->fleet->active;
 	if (b->n > 0)
 		relay_publish(t->relay, b, &t->relayed);
-	count_former(t, b);
 	t->relayed.delivered += found;
 	t->relayed.duplicates += found;
 	if (t->relayed.stalled_ms > 0)
 		t->backlog.candidates.heads_at = clock_ms() +
 		    STALL_TIMES * t->relayed.stalled_ms;
+	/* Messages of producers that use a former partition count. */
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
+
+		if (m->outcome != OUT_DELIVERED)
+			continue;
+		t->former += m->has_label_hash ?
+		    counts_is_former_hash(c, m->label_hash, m->partition.data,
+		    m->partition.len) :
+		    counts_is_former(c, m->key.data, m->key.len,
+		    m->partition.data, m->partition.len);
+	}
+	if (t->former > 0)
+		fleet_former_was_used(t->fleet);
 	settle_open(&t->settle, b);
 	return 0;
 }

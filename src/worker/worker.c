@@ -46,47 +46,36 @@ keep(void *arg)
 	    KEEP_FINISH : KEEP_ON;
 }
 
-/* Leases are taken and released only between two batches. */
-static int
-round_of_fleet(struct worker *w, int64_t now, struct err *e)
-{
-	int	rc;
-
-	if (tick_is_open(&w->tick))
-		return fleet_keep_alive(&w->fleet, now, e);
-	rc = fleet_round(&w->fleet, now, e);
-	tick_adopt(&w->tick);
-	return rc;
-}
-
-/* Taken over from the fleet, which counts since the last call. */
-static void
-count_leases(struct worker *w)
-{
-	struct fleet	*f = &w->fleet;
-
-	w->totals->leases_taken += f->ntaken;
-	w->totals->leases_released += f->ngiven;
-	w->totals->leases_lost += f->nlost;
-	f->ntaken = f->ngiven = f->nlost = 0;
-}
-
+/* Heartbeat, renewal, and the leases that are to be taken or released. */
 static void
 stay_in_fleet(struct worker *w)
 {
-	struct err	e;
+	struct fleet	*f = &w->fleet;
+	struct err	 e;
+	int		 rc;
 
 	w->asked_at = clock_ms();
-	if (round_of_fleet(w, w->asked_at, &e) < 0) {
+	/* Leases are taken and released only between two batches. */
+	if (tick_is_open(&w->tick))
+		rc = fleet_keep_alive(f, w->asked_at, &e);
+	else {
+		rc = fleet_round(f, w->asked_at, &e);
+		tick_adopt(&w->tick);
+	}
+	if (rc < 0) {
 		w->fleet_waits = true;
 		worker_db_failed(w, &e);
 	} else {
 		worker_not_busy(w, true);
 		reconnect_lasts(&w->db, clock_ms());
 	}
-	if (w->fleet.ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
+	if (f->ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
-	count_leases(w);
+	/* The fleet counts since it was last cleared. */
+	w->totals->leases_taken += f->ntaken;
+	w->totals->leases_released += f->ngiven;
+	w->totals->leases_lost += f->nlost;
+	f->ntaken = f->ngiven = f->nlost = 0;
 	worker_show_labels(w);
 }
 
@@ -106,30 +95,21 @@ is_broker_open(const struct worker *w)
 }
 
 /*
- * Most audits take a moment after a connect: the others wait for them, or each
- * start would refuse what is for the stream.
- */
-static bool
-waits_for_audit(const struct worker *w)
-{
-	int64_t	since = later(w->db.opened_at,
-		    w->lines[DRIVER_NATS].opened_at);
-
-	return is_broker_open(w) && w->audit.failures == 0 &&
-	    (w->a->once || clock_ms() - since < AUDIT_FIRST_MS);
-}
-
-/*
  * Nothing goes to a stream that has to be audited first.  With several
- * destinations the relay sees to that, and the others go on.
+ * destinations the relay sees to that, and the others go on.  But most audits
+ * take a moment after a connect: the others wait for them, or each start would
+ * refuse what is for the stream.
  */
 static bool
-may_tick(struct worker *w)
+may_tick(const struct worker *w)
 {
-	bool	ready = stream_audit_is_ready(&w->audit);
+	int64_t	connected_at = later(w->db.opened_at,
+		    w->lines[DRIVER_NATS].opened_at);
+	bool	all_wait = is_broker_open(w) && w->audit.failures == 0 &&
+		    (w->a->once || clock_ms() - connected_at < AUDIT_FIRST_MS);
 
-	w->relay.unaudited = !ready;
-	return ready || (w->relay.routes.several && !waits_for_audit(w));
+	return stream_audit_is_ready(&w->audit) ||
+	    (w->relay.routes.several && !all_wait);
 }
 
 /* Do the steps that are due; each needs those before it. */
@@ -151,24 +131,14 @@ step(struct worker *w)
 		worker_settle(w);
 	if (can_publish(w) && is_broker_open(w))
 		worker_audit_stream(w);
-	now = clock_ms();
-	if (can_publish(w) && may_tick(w) && now >= w->poll.at)
+	if (!can_publish(w))
+		return;
+	w->relay.unaudited = !stream_audit_is_ready(&w->audit);
+	if (may_tick(w) && clock_ms() >= w->poll.at)
 		worker_tick(w);
 }
 
-static int64_t
-next_work(const struct worker *w)
-{
-	const struct stream_audit	*r = &w->audit;
-	int64_t				 audit = stream_audit_next(r,
-					    w->fleet.rank == 0);
-
-	if (!is_broker_open(w))
-		return w->poll.at;
-	return stream_audit_is_ready(r) || (w->relay.routes.several &&
-	    !waits_for_audit(w)) ? sooner(audit, w->poll.at) : audit;
-}
-
+/* When a step is due; the database comes before all of them. */
 static int64_t
 next_step(const struct worker *w)
 {
@@ -176,13 +146,17 @@ next_step(const struct worker *w)
 	int64_t			 at = w->db.try_at;
 
 	if (store_is_open(w->store)) {
-		int64_t work = fleet_next(&w->fleet);
+		int64_t work = fleet_next(&w->fleet), tick = w->poll.at;
 
-		if (pub_any_open(w->relay.pubs))
-			work = sooner(work, later(next_work(w),
-			    w->route.try_at));
-		if (is_broker_open(w))
+		if (is_broker_open(w)) {
+			int64_t audit = stream_audit_next(&w->audit,
+			    w->fleet.rank == 0);
+
+			tick = may_tick(w) ? sooner(audit, tick) : audit;
 			work = sooner(work, w->check_at);
+		}
+		if (pub_any_open(w->relay.pubs))
+			work = sooner(work, later(tick, w->route.try_at));
 		if (tick_is_open(&w->tick))
 			work = 0;
 		at = later(at, work);
@@ -225,12 +199,15 @@ is_over(const struct worker *w)
 	    w->conf->nats.servers.n - 1);
 }
 
-/* Write back the outcomes of published messages, within LEAVE_MS. */
-static void
-settle_at_last(struct worker *w)
+/* Returns whether nothing of this worker is left in the database. */
+static bool
+leave(struct worker *w)
 {
-	int64_t	until = clock_ms() + LEAVE_MS;
+	int64_t		until = clock_ms() + LEAVE_MS;
+	struct err	e;
 
+	scoreboard_state(w->line, SCOREBOARD_STOPPING, clock_ms());
+	/* Write back the outcomes of published messages. */
 	while (tick_is_open(&w->tick) && clock_ms() < until && !got_orphaned &&
 	    got_term < 2) {
 		if (!store_is_open(w->store) && clock_ms() >= w->db.try_at)
@@ -244,16 +221,6 @@ settle_at_last(struct worker *w)
 		log_warn("%zu published messages could not be written back: "
 		    "they will be sent again with the same ids",
 		    settle_nmessages(&w->tick.settle));
-}
-
-/* Returns whether nothing of this worker is left in the database. */
-static bool
-leave(struct worker *w)
-{
-	struct err	e;
-
-	scoreboard_state(w->line, SCOREBOARD_STOPPING, clock_ms());
-	settle_at_last(w);
 	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
 	if (store_is_open(w->store) && fleet_note_former(&w->fleet, &e) < 0)
@@ -274,42 +241,12 @@ leave(struct worker *w)
 	return true;
 }
 
-/* Workers of one master lose a server together: one of them logs it. */
 static void
-init_reconnects(struct worker *w, struct outage *outages)
-{
-	const struct pub	*p;
-
-	reconnect_init(&w->db, "database");
-	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++) {
-		reconnect_init(&w->lines[i], p->ops->peer);
-		if (outages != NULL)
-			w->lines[i].outage =
-			    &outages[SCOREBOARD_OUTAGE_BROKER + i];
-	}
-	reconnect_init(&w->route, "publishing");
-	w->route.each_text = true;
-	if (outages == NULL)
-		return;
-	w->db.outage = &outages[SCOREBOARD_OUTAGE_DATABASE];
-	w->route.outage = &outages[SCOREBOARD_OUTAGE_PUBLISHING];
-}
-
-/* Only one worker logs it. */
-static void
-tell_caution(struct worker *w)
+init(struct worker *w, const struct worker_args *a)
 {
 	const struct pub	*p;
 	struct err		 e;
 
-	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++)
-		if (w->a->slot == 0 && p->ops->caution(p->arg, &e))
-			log_warn("%s", e.text);
-}
-
-static void
-init(struct worker *w, const struct worker_args *a)
-{
 	memset(w, 0, sizeof(*w));
 	w->a = a;
 	w->conf = a->conf;
@@ -320,11 +257,29 @@ init(struct worker *w, const struct worker_args *a)
 	    .linger_ms = a->interval_ms > 0 ? 0 : w->conf->worker.linger_ms };
 	/* Each text names its message. */
 	w->failures.any_text = w->renamed.any_text = w->unread.any_text = true;
+
 	/* The publisher first: see drivers.h. */
 	drivers_new(w->relay.pubs, w->conf, a->id);
-	tell_caution(w);
-	init_reconnects(w, a->outages);
+	reconnect_init(&w->db, "database");
+	reconnect_init(&w->route, "publishing");
+	w->route.each_text = true;
+	for (size_t i = 0; (p = pub_next(w->relay.pubs, &i)) != NULL; i++) {
+		reconnect_init(&w->lines[i], p->ops->peer);
+		/* Only one worker logs it. */
+		if (a->slot == 0 && p->ops->caution(p->arg, &e))
+			log_warn("%s", e.text);
+	}
+	/* Workers of one master lose a server together: one of them logs it. */
+	if (a->outages != NULL) {
+		w->db.outage = &a->outages[SCOREBOARD_OUTAGE_DATABASE];
+		w->route.outage = &a->outages[SCOREBOARD_OUTAGE_PUBLISHING];
+		for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
+			w->lines[i].outage =
+			    &a->outages[SCOREBOARD_OUTAGE_BROKER + i];
+	}
+
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
+	store_observe(w->store, totals_statement, w->totals);
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
@@ -338,24 +293,10 @@ init(struct worker *w, const struct worker_args *a)
 		w->relay.suspects = a->board->suspects;
 	w->relay.commit_to_ack = &w->totals->commit_to_ack;
 	w->relay.publish_to_ack = &w->totals->publish_to_ack;
-	store_observe(w->store, totals_statement, w->totals);
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	w->tick.totals = w->totals;
 	report_init(&w->report, &a->report, a->id, clock_ms());
-}
-
-static void
-fini(struct worker *w)
-{
-	tick_free(&w->tick);
-	report_free(&w->report);
-	fleet_free(&w->fleet);
-	store_free(w->store);
-	type_breaker_free(&w->relay.breaker);
-	envelope_free(&w->relay.envelope);
-	for (size_t i = 0; i < CONF_DRIVERS; i++)
-		pub_free(&w->relay.pubs[i]);
 }
 
 int
@@ -376,7 +317,15 @@ worker_main(const struct worker_args *a)
 		log_warn("owns no partition: other workers hold the leases");
 	left = leave(&w);
 	clean = w.clean && !tick_is_open(&w.tick);
-	fini(&w);
+
+	tick_free(&w.tick);
+	report_free(&w.report);
+	fleet_free(&w.fleet);
+	store_free(w.store);
+	type_breaker_free(&w.relay.breaker);
+	envelope_free(&w.relay.envelope);
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		pub_free(&w.relay.pubs[i]);
 	if (a->once)
 		return clean ? 0 : 1;
 	return left ? 0 : EXIT_HANDED_OVER;

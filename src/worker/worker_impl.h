@@ -47,15 +47,16 @@ struct worker {
 	struct log_throttle		 advisory;	/* not permitted */
 	struct log_throttle		 unaudited_why;
 	struct log_throttle		 refusal;	/* of wake.subject */
-	bool				 deaf;	/* it was refused */
-	bool				 fleet_waits;	/* not the tick: see
-							   line->wait */
-	int64_t				 asked_at;	/* so its statements, or
-							   those of the tick, began */
+	bool				 deaf;	/* wake.subject was refused */
+	bool				 fleet_waits;	/* line->wait is of the
+							   fleet, not the tick */
+	int64_t				 asked_at;	/* when the statements
+							   under way began */
 	int64_t				 check_at;	/* next stream check */
-	bool				 unfit;		/* paused by the last */
-	bool				 unaudited;	/* paused by the audit */
-	int64_t				 audit_busy_since;	/* 0: it is not */
+	bool				 unfit;	/* the last check paused it */
+	bool				 unaudited;	/* the audit did */
+	int64_t				 audit_busy_since;	/* it waits for
+							   a lock; 0: not */
 	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	bool				 announced;	/* taken over or registered */

@@ -75,25 +75,6 @@ destination_is_unfit(struct worker *w, enum error_class class,
 	log_throttle_warn(&w->partial, text, clock_ms());
 }
 
-/* The statement did nothing.  Warn after a while: leases may expire. */
-static void
-db_is_busy(struct worker *w, const struct err *e)
-{
-	struct scoreboard_wait	*wait = &w->line->wait;
-	int64_t			 now = clock_ms();
-
-	reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
-	w->clean = false;
-	strlcpy(wait->why, e->text, sizeof(wait->why));
-	if (wait->since == 0)
-		wait->since = store_code(w->store) == LOCK_WAIT ||
-		    w->fleet_waits ? w->asked_at : now;
-	if (now - wait->since < SCOREBOARD_WAIT_MS)
-		log_debug("%s; tried again", e->text);
-	else
-		log_throttle_warn(&w->busy, e->text, now);
-}
-
 void
 worker_not_busy(struct worker *w, bool fleet)
 {
@@ -103,33 +84,40 @@ worker_not_busy(struct worker *w, bool fleet)
 	log_throttle_over(&w->busy, "statements", clock_ms());
 }
 
-/*
- * What was learnt of the tables is not so any more: learn it again at once, by a
- * new connection.  Only if this one did some work; else it is no news.
- */
-static bool
-learns_again(struct worker *w, const struct err *e)
-{
-	if (!store_learnt_wrong(w->store) || !w->db.proven)
-		return false;
-	log_info("database: the tables have changed and are read again: %s",
-	    e->text);
-	store_close(w->store);
-	w->db.opened_at = w->db.try_at = 0;
-	w->db.proven = false;
-	w->clean = false;
-	return true;
-}
-
 void
 worker_db_failed(struct worker *w, struct err *e)
 {
-	if (learns_again(w, e))
+	struct scoreboard_wait	*wait = &w->line->wait;
+	int64_t			 now = clock_ms();
+
+	/*
+	 * What was learnt of the tables is not so any more: learn it again at
+	 * once, by a new connection.  Only if this one did some work; else it
+	 * is no news.
+	 */
+	if (store_learnt_wrong(w->store) && w->db.proven) {
+		log_info("database: the tables have changed and are read "
+		    "again: %s", e->text);
+		store_close(w->store);
+		w->db.opened_at = w->db.try_at = 0;
+		w->db.proven = false;
+		w->clean = false;
 		return;
+	}
 	switch (store_fault(w->store)) {
 	case DB_FINE:
 	case DB_BUSY:
-		db_is_busy(w, e);
+		/* It did nothing.  Warn after a while: leases may expire. */
+		reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
+		w->clean = false;
+		strlcpy(wait->why, e->text, sizeof(wait->why));
+		if (wait->since == 0)
+			wait->since = store_code(w->store) == LOCK_WAIT ||
+			    w->fleet_waits ? w->asked_at : now;
+		if (now - wait->since < SCOREBOARD_WAIT_MS)
+			log_debug("%s; tried again", e->text);
+		else
+			log_throttle_warn(&w->busy, e->text, now);
 		return;
 	case DB_LOST:
 	case DB_CLOSED:
@@ -137,7 +125,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	case DB_WRONG:
 		/* A new connection reads the schema again, too. */
 		store_close(w->store);
-		w->line->wait.since = 0;
+		wait->since = 0;
 		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
 	}
 }
@@ -213,12 +201,18 @@ announce(struct worker *w, struct err *e)
 	return 0;
 }
 
-static int
-prepare_database(struct worker *w, struct err *e)
+void
+worker_open_db(struct worker *w)
 {
-	if (store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
-	    announce(w, e) < 0)
-		return -1;
+	struct err	e;
+
+	if (store_open(w->store, &e) < 0 || store_learn(w->store, &e) < 0 ||
+	    agree_on_count(w, &e) < 0 || announce(w, &e) < 0) {
+		store_close(w->store);
+		w->totals->connects_failed[TOTALS_DATABASE]++;
+		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
+		return;
+	}
 	if (w->a->slot == 0)	/* only one logs it */
 		store_warn_of_unstable(w->store);
 	store_prefix(w->store, w->prefix);
@@ -226,20 +220,6 @@ prepare_database(struct worker *w, struct err *e)
 	/* What a scan of the connection before has left may be old. */
 	candidates_drop(&w->tick.backlog.candidates);
 	fleet_restart(&w->fleet);
-	return 0;
-}
-
-void
-worker_open_db(struct worker *w)
-{
-	struct err	e;
-
-	if (store_open(w->store, &e) < 0 || prepare_database(w, &e) < 0) {
-		store_close(w->store);
-		w->totals->connects_failed[TOTALS_DATABASE]++;
-		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
-		return;
-	}
 	w->totals->connects[TOTALS_DATABASE]++;
 	reconnect_opened(&w->db, clock_ms());
 	stream_audit_database_opened(&w->audit, !w->a->respawned &&
@@ -268,37 +248,14 @@ note_limit(struct worker *w, enum conf_driver driver, bool connects)
 	l->news = false;
 }
 
-static void
-open_line(struct worker *w, enum conf_driver driver)
-{
-	const struct pub	*p = &w->relay.pubs[driver];
-	struct err		*why = &w->relay.reach[driver].away;
-
-	if (p->ops->open(p->arg, why) < 0) {
-		w->totals->connects_failed[TOTALS_BROKER]++;
-		worker_is_away(w, &w->lines[driver], why->text,
-		    SCOREBOARD_NO_BROKER);
-		return;
-	}
-	why->text[0] = '\0';
-	w->totals->connects[TOTALS_BROKER]++;
-	reconnect_opened(&w->lines[driver], clock_ms());
-	note_limit(w, driver, true);
-	if (driver != DRIVER_NATS)
-		return;
-	w->check_at = 0;
-	w->deaf = false;
-	/* Wake-ups by wake.subject were lost while it was away. */
-	poll_interval_wake(&w->poll, 1, clock_ms());
-	stream_audit_connected(&w->audit);
-}
-
 void
 worker_keep_line(struct worker *w, enum conf_driver driver)
 {
+	const struct pub	*p = &w->relay.pubs[driver];
 	struct reconnect	*line = &w->lines[driver];
+	struct err		*why = &w->relay.reach[driver].away;
 
-	if (pub_is_open(&w->relay.pubs[driver])) {
+	if (pub_is_open(p)) {
 		reconnect_lasts(line, clock_ms());
 		note_limit(w, driver, false);
 		return;
@@ -309,8 +266,24 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 		worker_is_away(w, line, "broker: connection closed right "
 		    "after connect: wrong port, or TLS required?",
 		    SCOREBOARD_NO_BROKER);
-	if (clock_ms() >= line->try_at)
-		open_line(w, driver);
+	if (clock_ms() < line->try_at)
+		return;
+	if (p->ops->open(p->arg, why) < 0) {
+		w->totals->connects_failed[TOTALS_BROKER]++;
+		worker_is_away(w, line, why->text, SCOREBOARD_NO_BROKER);
+		return;
+	}
+	why->text[0] = '\0';
+	w->totals->connects[TOTALS_BROKER]++;
+	reconnect_opened(line, clock_ms());
+	note_limit(w, driver, true);
+	if (driver != DRIVER_NATS)
+		return;
+	w->check_at = 0;
+	w->deaf = false;
+	/* Wake-ups by wake.subject were lost while it was away. */
+	poll_interval_wake(&w->poll, 1, clock_ms());
+	stream_audit_connected(&w->audit);
 }
 
 /* Log warnings and advice once, and by one worker. */

@@ -13,31 +13,6 @@
 
 #define REFUSED_CEILING_MS	1000
 
-static void
-count_tick(struct worker *w, const struct tick_result *res)
-{
-	struct scoreboard_line	*l = w->line;
-
-	w->ticks++;
-	l->ticks++;
-	l->delivered += res->settled.delivered;
-	l->duplicates += res->relay.duplicates;
-	l->failed += res->relay.failed;
-	l->dead += res->settled.dead;
-	l->fenced += res->settled.fenced;
-	l->skipped += res->relay.skipped;
-	l->former_labels += res->former;
-	if (res->former > 0)
-		l->former_label_at = time(NULL);
-	l->strangers = (uint32_t)w->fleet.strangers;
-	if (l->repartition == SCOREBOARD_REPARTITION_ASKED &&
-	    w->fleet.wish == 0)
-		l->repartition = SCOREBOARD_REPARTITION_OVER;
-	l->owned = (uint32_t)w->fleet.nowned;
-	l->desired = (uint32_t)w->fleet.ndesired;
-	l->waiting = (uint32_t)lanes_count(w->tick.backlog.lanes);
-}
-
 /* Copy what fits, and no half of a character. */
 static void
 copy_cut(char *to, size_t size, const char *text)
@@ -46,34 +21,6 @@ copy_cut(char *to, size_t size, const char *text)
 
 	err_set(&e, "%.*s", (int)size - 1, text);
 	strlcpy(to, e.text, size);
-}
-
-static void
-show_type(struct scoreboard_refused *r, const struct type_breaker_item *item)
-{
-	char		type[PRINTABLE_SIZE];
-	struct err	e;
-
-	r->since = item->since;
-	copy_cut(r->class, sizeof(r->class), error_class_word(item->class));
-	printable_text(type, item->type, item->len);
-	err_set(&e, "%s%s%s", item->route, item->route[0] == '\0' ? "" :
-	    ", type ", type);
-	copy_cut(r->type, sizeof(r->type), e.text);
-	copy_cut(r->subject, sizeof(r->subject), item->subject);
-	copy_cut(r->why, sizeof(r->why), item->why.text);
-}
-
-/* A destination takes nothing while others do. */
-static void
-show_silent(struct scoreboard_refused *r, const struct trial_to *s,
-    const char *route)
-{
-	r->since = s->since;
-	copy_cut(r->class, sizeof(r->class), error_class_word(CLASS_TIMEOUT));
-	copy_cut(r->type, sizeof(r->type), route);
-	copy_cut(r->subject, sizeof(r->subject), "");
-	copy_cut(r->why, sizeof(r->why), s->why.text);
 }
 
 /* Readers may see a half: the rows are few, and change rarely. */
@@ -94,12 +41,18 @@ show_rows(struct worker *w)
 	line->nrows = (uint32_t)l->n;
 }
 
-/* The types that are refused while others are taken; the master logs them. */
+/*
+ * The destinations that take nothing, and the types that are refused, while
+ * others are taken; the master logs them.
+ */
 static void
 show_refused(struct worker *w)
 {
 	const struct type_breaker	*k = &w->relay.breaker;
 	const struct trial		*t = &w->relay.trial;
+	struct scoreboard_refused	*r = w->line->refused.list;
+	char				 type[PRINTABLE_SIZE];
+	struct err			 e;
 	uint32_t			 n = 0;
 
 	if (k->changes + t->changes == w->types_shown)
@@ -107,19 +60,34 @@ show_refused(struct worker *w)
 	w->types_shown = k->changes + t->changes;
 	scoreboard_refused_begin(w->line);
 	for (unsigned i = 0; i < ROUTE_DESTINATIONS; i++) {
-		if (!t->to[i].silent)
+		const struct trial_to	*s = &t->to[i];
+
+		if (!s->silent || n++ >= SCOREBOARD_REFUSED_TYPES)
 			continue;
-		if (n < SCOREBOARD_REFUSED_TYPES)
-			show_silent(&w->line->refused.list[n], &t->to[i],
-			    route_name(&w->relay.routes, i));
-		n++;
+		r->since = s->since;
+		copy_cut(r->class, sizeof(r->class),
+		    error_class_word(CLASS_TIMEOUT));
+		copy_cut(r->type, sizeof(r->type),
+		    route_name(&w->relay.routes, i));
+		copy_cut(r->subject, sizeof(r->subject), "");
+		copy_cut(r->why, sizeof(r->why), s->why.text);
+		r++;
 	}
 	for (size_t i = 0; i < k->n; i++) {
-		if (!k->items[i].blamed)
+		const struct type_breaker_item	*item = &k->items[i];
+
+		if (!item->blamed || n++ >= SCOREBOARD_REFUSED_TYPES)
 			continue;
-		if (n < SCOREBOARD_REFUSED_TYPES)
-			show_type(&w->line->refused.list[n], &k->items[i]);
-		n++;
+		r->since = item->since;
+		copy_cut(r->class, sizeof(r->class),
+		    error_class_word(item->class));
+		printable_text(type, item->type, item->len);
+		err_set(&e, "%s%s%s", item->route, item->route[0] == '\0' ?
+		    "" : ", type ", type);
+		copy_cut(r->type, sizeof(r->type), e.text);
+		copy_cut(r->subject, sizeof(r->subject), item->subject);
+		copy_cut(r->why, sizeof(r->why), item->why.text);
+		r++;
 	}
 	w->line->refused.n = n;
 	scoreboard_refused_end(w->line);
@@ -153,39 +121,6 @@ are_types_to_blame(struct worker *w, const struct tick_result *res)
 	    type_breaker_blame(&w->relay.breaker, clock_ms());
 }
 
-/* The fields are of the first message that failed. */
-static void
-log_failures(struct worker *w, const struct tick_result *res)
-{
-	const struct relay_result	*r = &res->relay;
-	struct err			 e;
-
-	err_set(&e, "%u message(s) failed, %llu of them dead: %s",
-	    r->failed - r->refused,
-	    (unsigned long long)res->settled.dead, r->why.text);
-	log_throttle_event(&w->failures,
-	    LOG_FIELDS(LOG_TEXT("error_class", "message"),
-	    LOG_NUMBER("failed", r->failed - r->refused),
-	    LOG_NUMBER("dead", res->settled.dead),
-	    LOG_NUMBER("sequence", r->first.sequence),
-	    LOG_TEXT("key", r->first.key), LOG_TEXT("type", r->first.type),
-	    LOG_TEXT("partition", r->first.partition)), e.text, clock_ms());
-}
-
-/* Whose message is there under an author's id: see relay_look.c. */
-static void
-log_looks(struct worker *w, const struct relay_result *r)
-{
-	if (r->renamed > 0)
-		log_throttle_event(&w->renamed, LOG_FIELDS(LOG_TEXT(
-		    "error_class", "message"), LOG_NUMBER("messages",
-		    r->renamed)), r->renamed_why.text, clock_ms());
-	if (r->unread > 0)
-		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
-		    "error_class", "message"), LOG_NUMBER("messages",
-		    r->unread)), r->unread_why.text, clock_ms());
-}
-
 /*
  * Some texts have the subject or the size of one message, and another try has
  * another one first: the class tells whether it is the same pause.
@@ -207,94 +142,90 @@ pause_route(struct worker *w, const struct relay_result *r)
 	    e.text);
 }
 
-/* Among several, the one that took them is not told: see reconnect_lasts(). */
-static void
-note_works(struct worker *w)
-{
-	for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
-		if (!w->relay.routes.several)
-			reconnect_works(&w->lines[i], clock_ms());
-}
-
 static void
 complain(struct worker *w, const struct tick_result *res)
 {
+	const struct relay_result	*r = &res->relay;
+	struct err			 e;
+
 	if (res->settled.fenced > 0)
 		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("error_class",
 		    "fenced"), LOG_NUMBER("rows", res->settled.fenced)),
 		    "fenced: %llu rows lost their claim before the "
 		    "write-back: they may be sent twice",
 		    (unsigned long long)res->settled.fenced);
-	log_looks(w, &res->relay);
-	if (res->relay.down && are_types_to_blame(w, res)) {
+	/* Whose message is there under an author's id: see relay_look.c. */
+	if (r->renamed > 0)
+		log_throttle_event(&w->renamed, LOG_FIELDS(LOG_TEXT(
+		    "error_class", "message"), LOG_NUMBER("messages",
+		    r->renamed)), r->renamed_why.text, clock_ms());
+	if (r->unread > 0)
+		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
+		    "error_class", "message"), LOG_NUMBER("messages",
+		    r->unread)), r->unread_why.text, clock_ms());
+	if (r->down && are_types_to_blame(w, res)) {
 		w->clean = false;
 		complain_of_types(w);
 		worker_unpause(w);
 		return;
 	}
-	if (res->relay.down) {
-		pause_route(w, &res->relay);
+	if (r->down) {
+		pause_route(w, r);
 		return;
 	}
 	if (res->settled.delivered > 0) {
 		worker_unpause(w);
-		note_works(w);
+		/* Which of several took them is not told: reconnect_lasts(). */
+		for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
+			if (!w->relay.routes.several)
+				reconnect_works(&w->lines[i], clock_ms());
 	}
-	w->clean = w->clean && res->relay.failed == 0;
-	if (res->relay.refused > 0)
+	w->clean = w->clean && r->failed == 0;
+	if (r->refused > 0)
 		complain_of_types(w);
-	if (res->relay.failed > res->relay.refused) {
-		log_failures(w, res);
-		scoreboard_error(w->line, res->relay.why.text);
-	}
-}
-
-/*
- * If nothing waits for the destination any more, because rows were discarded or
- * the partition has moved, whether it works is not known.  Keys that wait for
- * something else do not count: they are halted, or their first message is due
- * later or has a type that is refused.
- */
-static void
-forget_pause(struct worker *w)
-{
-	if (!w->route.throttle.active ||
-	    lanes_wait_for_route(w->tick.backlog.lanes))
+	if (r->failed <= r->refused)
 		return;
-	log_info("no message waits here any more, so nothing is tried, and "
-	    "whether the destination takes any is not known");
-	w->route.throttle.active = false;
-	w->route.throttle.nkeys = 0;
-	worker_unpause(w);
+	/* The fields are of the first message that failed. */
+	err_set(&e, "%u message(s) failed, %llu of them dead: %s",
+	    r->failed - r->refused,
+	    (unsigned long long)res->settled.dead, r->why.text);
+	log_throttle_event(&w->failures,
+	    LOG_FIELDS(LOG_TEXT("error_class", "message"),
+	    LOG_NUMBER("failed", r->failed - r->refused),
+	    LOG_NUMBER("dead", res->settled.dead),
+	    LOG_NUMBER("sequence", r->first.sequence),
+	    LOG_TEXT("key", r->first.key), LOG_TEXT("type", r->first.type),
+	    LOG_TEXT("partition", r->first.partition)), e.text, clock_ms());
+	scoreboard_error(w->line, r->why.text);
 }
 
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
-	struct poll_result	r = { .found = res->picked,
-				    .worked = res->claimed > 0,
-				    .began = began };
+	struct lanes		*lanes = w->tick.backlog.lanes;
+	struct poll_result	 r = { .found = res->picked,
+				     .worked = res->claimed > 0,
+				     .began = began };
 
 	r.more = r.worked ? res->left : res->more;
-	r.waiting = lanes_count(w->tick.backlog.lanes) > 0;
+	r.waiting = lanes_count(lanes) > 0;
 	r.due = sooner(candidates_next_due(&w->tick.backlog.candidates),
 	    type_breaker_wants_at(&w->relay.breaker));
-	if (!r.worked && !r.more)
-		forget_pause(w);
+	/*
+	 * If nothing waits for the destination any more, because rows were
+	 * discarded or the partition has moved, whether it works is not known.
+	 * Keys that wait for something else do not count: they are halted, or
+	 * their first message is due later or has a type that is refused.
+	 */
+	if (!r.worked && !r.more && w->route.throttle.active &&
+	    !lanes_wait_for_route(lanes)) {
+		log_info("no message waits here any more, so nothing is tried, "
+		    "and whether the destination takes any is not known");
+		w->route.throttle.active = false;
+		w->route.throttle.nkeys = 0;
+		worker_unpause(w);
+	}
 	poll_interval_polled(&w->poll, &r, clock_ms());
-}
-
-static void
-show_partitions(struct worker *w)
-{
-	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned",
-	    w->fleet.nowned), LOG_NUMBER("desired", w->fleet.ndesired),
-	    LOG_NUMBER("workers", w->fleet.active)),
-	    "holds %zu of the %zu partitions it wants; %zu workers",
-	    w->fleet.nowned, w->fleet.ndesired, w->fleet.active);
-	if (w->line != &w->no_line)
-		setproctitle("-outbox-master: worker %u [%zu partitions]",
-		    w->a->slot, w->fleet.nowned);
 }
 
 static void
@@ -315,11 +246,29 @@ show_state(struct worker *w)
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 {
-	int64_t	took = clock_us() - start;
+	struct scoreboard_line	*l = w->line;
+	int64_t			 took = clock_us() - start;
 
 	histogram_add(&w->totals->tick, histogram_us, took);
 	worker_not_busy(w, false);
-	count_tick(w, res);
+	w->ticks++;
+	l->ticks++;
+	l->delivered += res->settled.delivered;
+	l->duplicates += res->relay.duplicates;
+	l->failed += res->relay.failed;
+	l->dead += res->settled.dead;
+	l->fenced += res->settled.fenced;
+	l->skipped += res->relay.skipped;
+	l->former_labels += res->former;
+	if (res->former > 0)
+		l->former_label_at = time(NULL);
+	l->strangers = (uint32_t)w->fleet.strangers;
+	if (l->repartition == SCOREBOARD_REPARTITION_ASKED &&
+	    w->fleet.wish == 0)
+		l->repartition = SCOREBOARD_REPARTITION_OVER;
+	l->owned = (uint32_t)w->fleet.nowned;
+	l->desired = (uint32_t)w->fleet.ndesired;
+	l->waiting = (uint32_t)lanes_count(w->tick.backlog.lanes);
 	complain(w, res);
 	show_refused(w);
 	show_rows(w);
@@ -351,8 +300,16 @@ worker_tick(struct worker *w)
 	plan_next(w, &res, start / 1000);
 	tick_is_over(w, &res, start);
 	show_state(w);
-	if (owned != w->line->owned)
-		show_partitions(w);
+	if (owned == w->line->owned)
+		return;
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned",
+	    w->fleet.nowned), LOG_NUMBER("desired", w->fleet.ndesired),
+	    LOG_NUMBER("workers", w->fleet.active)),
+	    "holds %zu of the %zu partitions it wants; %zu workers",
+	    w->fleet.nowned, w->fleet.ndesired, w->fleet.active);
+	if (w->line != &w->no_line)
+		setproctitle("-outbox-master: worker %u [%zu partitions]",
+		    w->a->slot, w->fleet.nowned);
 }
 
 void

@@ -6,24 +6,19 @@
 
 #include "util/clock.h"
 
-/* A listener that is refused or hangs is as good as none. */
-static bool
-listener_hears(const struct scoreboard *board)
-{
-	const struct scoreboard_line	*l;
-
-	if (board == NULL)
-		return false;
-	l = &board->lines[SCOREBOARD_LISTENER];
-	return l->state == SCOREBOARD_RUNNING &&
-	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS;
-}
-
 bool
 worker_expects_wakeups(const struct worker *w)
 {
-	return (w->conf->wake.subject[0] != '\0' && !w->deaf) ||
-	    listener_hears(w->a->board);
+	const struct scoreboard_line	*l;
+
+	if (w->conf->wake.subject[0] != '\0' && !w->deaf)
+		return true;
+	if (w->a->board == NULL)
+		return false;
+	/* A listener that is refused or hangs is as good as none. */
+	l = &w->a->board->lines[SCOREBOARD_LISTENER];
+	return l->state == SCOREBOARD_RUNNING &&
+	    clock_ms() - l->alive_at <= LISTENER_SILENCE_MS;
 }
 
 /* A wake-up may be lost: scan all the same. */
