@@ -162,10 +162,12 @@ is "$OUT" ',--enable-tests,--enable-tests' 'and nothing is taken for done'
 
 # --- a header that changes ------------------------------------------------------
 
-# compiled HEADER: what make would compile if it had changed
+# compiled HEADER: what make would compile if it had changed, which it may know
+# by either name
 compiled() {
 	env -u MAKEFLAGS -u MFLAGS make -n V=1 -C "$builddir" liboutbox.a \
-	    -W "$(sed -n 's/^srcdir = //p' "$builddir/Makefile")/src/$1" |
+	    -W "$top/src/$1" \
+	    -W "$(realpath --relative-to "$builddir" "$top/src/$1")" |
 	    sed -n 's|.* -c -o .*/src/\([^ ]*\.c\).*|\1|p' | sort
 }
 if ! grep -q '^[^#].* -MD .* -c -o ' "$builddir/Makefile"; then
