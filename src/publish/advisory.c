@@ -41,26 +41,18 @@ plain_of(struct bytes b)
 	return j;
 }
 
-static json_t *
-time_of(int64_t now)
-{
-	time_t		seconds = (time_t)(now / 1000);
-	struct tm	tm;
-	char		text[40];
-	size_t		n;
-
-	gmtime_r(&seconds, &tm);
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%03dZ", (int)(now % 1000));
-	return json_string(text);
-}
-
 char *
 advisory_text(const struct msg *m, const char *outbox, int64_t now)
 {
-	json_t	*j = json_object();
-	char	*text;
+	json_t		*j = json_object();
+	time_t		 seconds = (time_t)(now / 1000);
+	struct tm	 tm;
+	char		 time[40], *text;
+	size_t		 n;
 
+	gmtime_r(&seconds, &tm);
+	n = strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(time + n, sizeof(time) - n, ".%03dZ", (int)(now % 1000));
 	json_object_set_new(j, "outbox", text_as_json(outbox));
 	json_object_set_new(j, "sequence",
 	    json_integer((json_int_t)m->sequence));
@@ -73,7 +65,7 @@ advisory_text(const struct msg *m, const char *outbox, int64_t now)
 	    strcmp(m->reason, "attempts") == 0 ? "transient" : "message"));
 	json_object_set_new(j, "attempts", json_integer(m->attempts + 1));
 	json_object_set_new(j, "error", text_as_json(m->error));
-	json_object_set_new(j, "time", time_of(now));
+	json_object_set_new(j, "time", json_string(time));
 	text = json_dumps(j, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(j);
 	return text;

@@ -32,8 +32,8 @@ struct limit {
 bool	limit_connected(struct limit *, int64_t max, int64_t now);
 
 /*
- * The same for the one that is open: an account's limit may change, too.  It is
- * told right after the connect, and is then that of the whole connection.
+ * The same for the one that is open: an account's limit may change, too.  What
+ * is told right after the connect counts for the whole connection.
  */
 void	limit_seen(struct limit *, int64_t max, int64_t now);
 

@@ -66,14 +66,6 @@ struct lane {
 	UT_hash_handle	hh;
 };
 
-static bool
-can_be_sent(const struct msg *m, size_t max_payload)
-{
-	return m->payload.len <= max_payload &&
-	    m->metadata.len <= max_payload &&
-	    m->metadata.len <= MSG_METADATA_MAX;
-}
-
 size_t
 memory_budget_choose(const struct memory_budget *r, struct batch *b,
     int64_t max_payload, uint64_t *sequences)
@@ -81,6 +73,7 @@ memory_budget_choose(const struct memory_budget *r, struct batch *b,
 	enum conf_ordering	 ordering = (enum conf_ordering)
 				     r->conf->outbox.ordering;
 	size_t			 max = (size_t)r->conf->worker.batch_bytes;
+	size_t			 longest = (size_t)max_payload;
 	size_t			 used = 0, n = 0, nleft = 0;
 	struct lane		*lanes = NULL, *left, *pool;
 
@@ -95,8 +88,10 @@ memory_budget_choose(const struct memory_budget *r, struct batch *b,
 			continue;
 		HASH_FIND(hh, lanes, name.data, name.len, left);
 		m->left = left != NULL;
-		if (m->left || !m->away ||
-		    !can_be_sent(m, (size_t)max_payload))
+		/* What is too long is not sent: it stays away. */
+		if (m->left || !m->away || m->payload.len > longest ||
+		    m->metadata.len > longest ||
+		    m->metadata.len > MSG_METADATA_MAX)
 			continue;
 		if (n > 0 && used + msg_size(m) > max) {
 			m->left = true;

@@ -19,12 +19,11 @@
 
 static bool	is_choked(struct flight *);
 static void	begin(struct flight *);
-static void	send_and_wait(struct flight *);
+static bool	may_send(const struct flight *);
 static void	begin_next_round(struct flight *);
 static void	send_ready(struct flight *);
 static bool	offer(struct flight *, size_t);
 static void	wait_a_little(struct flight *, int64_t);
-static int64_t	time_left(struct flight *);
 static bool	note_lost_lines(struct flight *);
 static void	give_up_sent(struct flight *, enum outcome);
 
@@ -37,7 +36,36 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	if (is_choked(&f))
 		return;
 	begin(&f);
-	send_and_wait(&f);
+	while (f.w.unresolved > 0 || (may_send(&f) &&
+	    (inflight_has_work(&f.w) || f.naside > 0))) {
+		int64_t		now = clock_ms(), left;
+		enum keep	keep = r->keep(r->keep_arg);
+
+		f.closed = f.closed || keep == KEEP_FINISH;
+		if (keep == KEEP_ABANDON || !relay_look(&f)) {
+			give_up_sent(&f, OUT_KEEP_CLAIM);
+			break;
+		}
+		begin_next_round(&f);
+		send_ready(&f);
+		if (note_lost_lines(&f))
+			break;
+		/* Answers may have come meanwhile. */
+		if (clock_ms() - now >= BUSY_MS)
+			wait_a_little(&f, 0);
+
+		/* Until an answer is overdue, or the next round begins. */
+		now = clock_ms();
+		left = relay_expire(&f, now);
+		if (f.nagain > 0)
+			left = sooner(left, later(f.again_at - now, 0));
+		/* After a time-out another message may be sent. */
+		if (f.w.unresolved == 0 ||
+		    (may_send(&f) && inflight_can_send(&f.w)))
+			left = 0;
+		/* wait writes the buffered messages, also without a timeout. */
+		wait_a_little(&f, left);
+	}
 	relay_judge(&f);
 	relay_clear_suspects(&f);
 	inflight_free(&f.w);
@@ -82,30 +110,6 @@ is_choked(struct flight *f)
 	return true;
 }
 
-/* Nowhere goes what no route takes: it waits, or is a dead letter. */
-static void
-choose_routes(struct flight *f)
-{
-	const struct relay	*r = f->r;
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct msg	*m = &f->b->msgs[i];
-		const struct route *route = route_of(&r->routes, m);
-
-		f->ways[i].route = route;
-		m->destination = route->rule == NULL && r->routes.n > 0 &&
-		    r->conf->publish.unmatched != UNMATCHED_DEFAULT ?
-		    ROUTE_NOWHERE : route->destination;
-		if (!m->held && m->destination != ROUTE_NOWHERE &&
-		    !relay_to(f, i)->used) {
-			relay_to(f, i)->used = true;
-			relay_line(f, i)->nused++;
-			f->nused++;
-		}
-	}
-}
-
-/* With several destinations each has its own capacity. */
 static void
 begin(struct flight *f)
 {
@@ -113,15 +117,33 @@ begin(struct flight *f)
 	const struct conf	*c = r->conf;
 	const struct pub	*p;
 	int64_t			 window = c->publish.window;
+	bool			 used[ROUTE_DESTINATIONS] = { false };
 
 	f->ways = xcalloc(f->b->n + 1, sizeof(*f->ways));
 	f->order = xcalloc(f->b->n * SENDS + 1, sizeof(*f->order));
-	choose_routes(f);
+	for (size_t i = 0; i < f->b->n; i++) {
+		struct msg	*m = &f->b->msgs[i];
+		const struct route *route = route_of(&r->routes, m);
+
+		f->ways[i].route = route;
+		m->destination = route->destination;
+		/* What no route takes goes nowhere: it waits, or is dead. */
+		if (route->rule == NULL && r->routes.n > 0 &&
+		    c->publish.unmatched != UNMATCHED_DEFAULT)
+			m->destination = ROUTE_NOWHERE;
+		if (m->held || m->destination == ROUTE_NOWHERE ||
+		    used[m->destination])
+			continue;
+		used[m->destination] = true;
+		relay_line(f, i)->nused++;
+		f->nused++;
+	}
 	f->deadline = f->b->claimed_at + c->worker.claim_ttl -
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	for (size_t i = 0; (p = pub_next(r->pubs, &i)) != NULL; i++) {
 		f->lines[i].pub = p;
 		f->lines[i].capacity = (size_t)p->ops->capacity(p->arg);
+		/* With several destinations each has its own capacity. */
 		if (!r->routes.several)
 			window = sooner(window, p->ops->capacity(p->arg));
 		p->ops->begin(p->arg, f->deadline + RELAY_WRITE_MS);
@@ -134,32 +156,6 @@ begin(struct flight *f)
 	relay_prefer_suspects(f);
 	f->began_at = clock_ms();
 	type_breaker_begin(&r->breaker, f->began_at);
-}
-
-static void
-send_and_wait(struct flight *f)
-{
-	while (f->w.unresolved > 0 || (!f->closed &&
-	    (inflight_has_work(&f->w) || f->naside > 0) &&
-	    clock_ms() < f->deadline)) {
-		int64_t		before = clock_ms();
-		enum keep	keep = f->r->keep(f->r->keep_arg);
-
-		f->closed = f->closed || keep == KEEP_FINISH;
-		if (keep == KEEP_ABANDON || !relay_look(f)) {
-			give_up_sent(f, OUT_KEEP_CLAIM);
-			return;
-		}
-		begin_next_round(f);
-		send_ready(f);
-		if (note_lost_lines(f))
-			return;
-		/* Answers may have come meanwhile. */
-		if (clock_ms() - before >= BUSY_MS)
-			wait_a_little(f, 0);
-		/* wait writes the buffered messages, also without a timeout. */
-		wait_a_little(f, time_left(f));
-	}
 }
 
 static bool
@@ -224,22 +220,6 @@ put_aside(struct flight *f, size_t i)
 	return true;
 }
 
-/* No route matches. */
-static void
-offer_nowhere(struct flight *f, size_t i)
-{
-	static const char	why[] = "no route of publish.routes matches";
-
-	if (f->r->conf->publish.unmatched == UNMATCHED_HOLD) {
-		relay_refuse(f, i, CLASS_NO_ROUTE, why);
-		return;
-	}
-	/* A dead letter was asked for: as many as there are. */
-	f->ways[i].state = DONE;
-	relay_note_failure(f, i, why);
-	inflight_skipped(&f->w, i, relay_bury(f, i, "message", why));
-}
-
 /*
  * Send it, unless its destination takes nothing or no more, or its type is
  * refused.  A broker that was silent gets one message, an endpoint one of each
@@ -251,11 +231,21 @@ offer(struct flight *f, size_t i)
 {
 	const struct flight_line	*line = relay_line(f, i);
 	bool				 silent = relay_to_silent(f, i);
+	static const char		 nowhere[] = "no route of "
+					     "publish.routes matches";
 	enum error_class		 away;
 	struct err			 e;
 
 	if (f->b->msgs[i].destination == ROUTE_NOWHERE) {
-		offer_nowhere(f, i);
+		if (f->r->conf->publish.unmatched == UNMATCHED_HOLD) {
+			relay_refuse(f, i, CLASS_NO_ROUTE, nowhere);
+			return true;
+		}
+		/* A dead letter was asked for: as many as there are. */
+		f->ways[i].state = DONE;
+		relay_note_failure(f, i, nowhere);
+		inflight_skipped(&f->w, i, relay_bury(f, i, "message",
+		    nowhere));
 		return true;
 	}
 	if (f->r->routes.several) {
@@ -285,20 +275,6 @@ offer(struct flight *f, size_t i)
 		break;
 	}
 	return relay_send(f, i);
-}
-
-/* The ms until the next answer is overdue or the next round begins. */
-static int64_t
-time_left(struct flight *f)
-{
-	int64_t	now = clock_ms(), left = relay_expire(f, now);
-
-	if (f->nagain > 0)
-		left = sooner(left, later(f->again_at - now, 0));
-	/* After a time-out another message may be sent. */
-	if (f->w.unresolved == 0 || (may_send(f) && inflight_can_send(&f->w)))
-		left = 0;
-	return left;
 }
 
 static void

@@ -68,8 +68,8 @@ struct relay {
 
 	/*
 	 * Of all slots, SUSPECTS; NULL: none.  Each is deferred once, then
-	 * sent before all others: met has the sequences of those that this
-	 * worker has deferred, in the same places.
+	 * sent before all others: met has, in the same places, the sequences
+	 * that this worker has deferred.
 	 */
 	struct suspect		*suspects;
 	uint64_t		 met[SUSPECTS];
@@ -113,21 +113,21 @@ struct relay_failures {
 struct relay_result {
 	unsigned	delivered;
 	unsigned	duplicates;	/* of the delivered */
-	unsigned	renamed;	/* another's message has their author's
-					   id: they go under ours */
+	unsigned	renamed;	/* another message has their author's
+					   id: sent under the daemon's */
 	unsigned	unread;		/* duplicates of an author's id that
 					   could not be read */
 	struct err	renamed_why, unread_why;	/* of the first ones */
 	unsigned	failed;		/* retry, defer, dead */
-	unsigned	refused;	/* of the failed: of types that are
+	unsigned	refused;	/* among the failed: their types are
 					   refused while others are taken */
 	unsigned	skipped;	/* metadata entries left out */
 	struct relay_failures failures;
 	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */
-	struct err	why;		/* the first failure, but of none that is
-					   refused; or why down */
+	struct err	why;		/* the first failure that is none of
+					   the refused; or why down */
 	enum error_class class;		/* why down */
 
 	/* The message of the first failure; sequence 0: none has failed. */

@@ -19,36 +19,26 @@ static const int64_t	absent_pauses[RELAY_ROUNDS] = { 50, 100, 200 };
 #define RETRY_AFTER_MAX_MS	(60 * 60 * 1000)
 
 /*
- * True if it is sent again in this batch; the first one plans the round.  No
- * round for the probe of a type that is blamed: its next probe comes soon.
- */
-static bool
-joins_a_round(struct flight *f, size_t i, int64_t now)
-{
-	if (type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
-		return false;
-	if (f->nagain > 0)
-		return true;
-	if (f->closed || f->rounds == RELAY_ROUNDS ||
-	    now < f->r->absent_until)
-		return false;
-	f->again_at = now + absent_pauses[f->rounds];
-	if (f->again_at >= f->deadline)
-		return false;
-	f->rounds++;
-	return true;
-}
-
-/*
  * No stream took it.  While it waits for another round it stays unresolved, so
- * that no message of its lane passes it.
+ * that no message of its lane passes it.  No round for the probe of a type that
+ * is blamed: its next probe comes soon.
  */
 static void
 note_absent(struct flight *f, size_t i)
 {
 	int64_t	now = clock_ms();
+	bool	again = f->nagain > 0;
 
-	if (joins_a_round(f, i, now)) {
+	if (type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
+		again = false;
+	else if (!again && !f->closed && f->rounds < RELAY_ROUNDS &&
+	    now >= f->r->absent_until) {
+		/* The first one plans the round. */
+		f->again_at = now + absent_pauses[f->rounds];
+		again = f->again_at < f->deadline;
+		f->rounds += again;
+	}
+	if (again) {
 		f->ways[i].state = AGAIN;
 		f->nagain++;
 		return;

@@ -35,9 +35,8 @@ struct way {
 
 /* What one destination did in this batch: see route.destination. */
 struct flight_to {
-	bool	used;		/* the batch has some for it */
 	size_t	nout;		/* messages without an answer */
-	size_t	bytes;		/* of these */
+	size_t	bytes;		/* the size of all nout */
 	size_t	most;		/* the highest nout */
 	size_t	naside;
 	size_t	nlater;		/* given back, as it is slow */
@@ -51,7 +50,7 @@ struct flight_to {
 	bool	closed;		/* it is silent: send it nothing more */
 };
 
-/* And its connection, which endpoints share: one for each driver. */
+/* A driver's connection, which all its endpoints share. */
 struct flight_line {
 	const struct pub	*pub;
 	size_t			 nout;		/* messages without an answer */
@@ -80,8 +79,8 @@ struct flight {
 	struct flight_line	 lines[CONF_DRIVERS];
 	size_t			 naside;
 	size_t			 nagain;	/* wait for another round */
-	size_t			 nlook;		/* to be looked up */
-	struct stored_message	*places;	/* of those, by index; or NULL */
+	size_t			 nlook;		/* duplicates to be looked up */
+	struct stored_message	*places;	/* where, by index; or NULL */
 	size_t			 rounds;	/* planned so far */
 	int64_t			 again_at;	/* when the next begins */
 	size_t			 nsuspects;	/* places in use */

@@ -30,20 +30,41 @@
 
 static void	judge_lost(struct flight *);
 static void	judge_types(struct flight *);
-static void	judge_aside(struct flight *);
 static void	judge_refused(struct flight *);
 static void	judge_spent(struct flight *);
-static void	conclude(struct flight *);
+static void	count_failure(struct flight *, size_t);
 
 void
 relay_judge(struct flight *f)
 {
+	struct relay		*r = f->r;
+	const struct route	*routes = r->routes.routes;
+	uint64_t		 taken[CONF_ROUTES_MAX + 1] = { 0 };
+	struct figures		*of;
+
 	judge_lost(f);
 	judge_types(f);
-	judge_aside(f);
 	judge_refused(f);
 	judge_spent(f);
-	conclude(f);
+	for (size_t i = 0; i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
+
+		if (m->outcome != OUT_DELIVERED) {
+			count_failure(f, i);
+			continue;
+		}
+		/* It tells of messages of its group that were refused. */
+		taken[f->ways[i].route - routes]++;
+		if (r->trial.n > 0)
+			trial_took(&r->trial, msg_group(m), m->sequence,
+			    msg_size(m), f->ways[i].sent_at / 1000,
+			    clock_ms());
+	}
+	/* After the failures: a destination that took one works. */
+	for (size_t k = 0; r->figures != NULL && k <= r->routes.n; k++)
+		if (taken[k] > 0 && (of = figures_of(r->figures, r->conf,
+		    routes[k].rule)) != NULL)
+			figures_took(of, taken[k], clock_ms());
 }
 
 /*
@@ -70,64 +91,39 @@ judge_lost(struct flight *f)
 	}
 }
 
-static bool
-took_group(const struct batch *b, const struct msg *m)
-{
-	uint64_t	group = msg_group(m);
-
-	for (size_t i = 0; i < b->n; i++)
-		if (b->msgs[i].outcome == OUT_DELIVERED &&
-		    msg_group(&b->msgs[i]) == group)
-			return true;
-	return false;
-}
-
-/* True if it was refused or not answered: not its own fault. */
-static bool
-speaks_for_its_type(struct flight *f, size_t i)
-{
-	const struct msg	*m = &f->b->msgs[i];
-	const struct way	*way = &f->ways[i];
-
-	/* Its destination is silent, whatever the type. */
-	if (way->alone || (relay_to(f, i)->closed && !relay_any_stream(f, i)))
-		return false;
-	/* It was not sent, because it has no destination now. */
-	if (way->state == REFUSED && (way->class == CLASS_OFFLINE ||
-	    way->class == CLASS_NO_ROUTE || way->class == CLASS_AUDIT))
-		return true;
-	return way->sent_at != 0 && (way->state == REFUSED ||
-	    (m->in_doubt && (m->outcome == OUT_RETRY ||
-	    way->class == CLASS_TIMEOUT)));
-}
-
-/* A type of which no message was taken is tried with one probe from now on. */
+/*
+ * A type of which messages were refused or not answered, and none was taken, is
+ * tried with one probe from now on.
+ */
 static void
 judge_types(struct flight *f)
 {
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
+	const struct batch	*b = f->b;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct msg *m = &b->msgs[i];
 		const struct way *way = &f->ways[i];
+		bool refused = way->state == REFUSED, taken = false;
 
-		if (speaks_for_its_type(f, i) && !took_group(f->b, m))
-			relay_refuse_type(f, i, false, way->state == REFUSED ?
-			    way->class : CLASS_TIMEOUT, m->error);
+		/* Perhaps its own fault; or all types get no answer there. */
+		if (way->alone ||
+		    (relay_to(f, i)->closed && !relay_any_stream(f, i)))
+			continue;
+		/* Unsent counts only if it has no destination now. */
+		if (way->sent_at == 0 && (!refused ||
+		    (way->class != CLASS_OFFLINE &&
+		    way->class != CLASS_NO_ROUTE && way->class != CLASS_AUDIT)))
+			continue;
+		if (!refused && (!m->in_doubt || (m->outcome != OUT_RETRY &&
+		    way->class != CLASS_TIMEOUT)))
+			continue;
+		for (size_t k = 0; k < b->n && !taken; k++)
+			taken = b->msgs[k].outcome == OUT_DELIVERED &&
+			    msg_group(&b->msgs[k]) == msg_group(m);
+		if (!taken)
+			relay_refuse_type(f, i, false, refused ? way->class :
+			    CLASS_TIMEOUT, m->error);
 	}
-}
-
-/*
- * Messages set aside when a silence ended the batch are deferred as well.  If
- * it is down already, the connection was lost, which is no refusal.
- */
-static void
-judge_aside(struct flight *f)
-{
-	if (!f->res->silent || f->res->down)
-		return;
-	for (size_t i = 0; i < f->b->n; i++)
-		if (f->ways[i].state == ASIDE)
-			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
-			    "messages got no answer");
 }
 
 static int64_t
@@ -135,32 +131,6 @@ own_wait(const struct flight *f, const struct msg *m)
 {
 	return trial_wait(&f->r->trial, m->sequence,
 	    f->r->conf->retry.blame_after);
-}
-
-/*
- * Its type is blamed and probed often.  One message is the next probe, due when
- * that may be sent and not sooner.  The others are held in memory until one is
- * taken, so that they cost nothing: in the database they are due with the
- * probe, for another worker.
- */
-static void
-hold_message(struct flight *f, size_t i, struct type_breaker_item *item)
-{
-	struct msg	*m = &f->b->msgs[i];
-
-	m->outcome = OUT_DEFER;
-	m->delay_ms = later(item->until - clock_ms(), PROBE_MS);
-	m->hold_ms = HOLD_MS;
-	/*
-	 * It may be refused for its own sake: all others that are held are
-	 * tried before it, one after the other, as the breaker wants them.
-	 */
-	if (f->ways[i].sent_at != 0 && type_breaker_rotates(item))
-		m->delay_ms += f->ways[i].accused ? own_wait(f, m) : ROTATE_MS;
-	else if (!item->chosen) {
-		m->hold_ms = m->delay_ms;
-		item->chosen = true;
-	}
 }
 
 static void
@@ -174,11 +144,30 @@ defer_message(struct flight *f, size_t i, bool down)
 					    &f->r->breaker, m);
 	bool				 silent = way->class == CLASS_TIMEOUT;
 
+	m->outcome = OUT_DEFER;
+	/*
+	 * Its type is blamed and probed often.  One message is the next probe,
+	 * due when that may be sent and not sooner.  The others are held in
+	 * memory until one is taken, so that they cost nothing: in the database
+	 * they are due with the probe, for another worker.
+	 */
 	if (!down && item != NULL && type_breaker_holds(&f->r->breaker, m)) {
-		hold_message(f, i, item);
+		m->delay_ms = later(item->until - clock_ms(), PROBE_MS);
+		m->hold_ms = HOLD_MS;
+		/*
+		 * It may be refused for its own sake: all others that are held
+		 * are tried before it, one after the other, as the breaker
+		 * wants them.
+		 */
+		if (way->sent_at != 0 && type_breaker_rotates(item))
+			m->delay_ms += way->accused ? own_wait(f, m) :
+			    ROTATE_MS;
+		else if (!item->chosen) {
+			m->hold_ms = m->delay_ms;
+			item->chosen = true;
+		}
 		return;
 	}
-	m->outcome = OUT_DEFER;
 	m->delay_ms = DEFER_MS;
 	if (down)
 		m->delay_ms = DEFER_DOWN_MS;
@@ -230,8 +219,17 @@ is_of_type(const struct flight *f, size_t i)
 static void
 judge_refused(struct flight *f)
 {
-	bool	down = is_down(f);
+	bool	down;
 
+	/*
+	 * What was set aside when a silence ended the batch is refused as well.
+	 * If it is down already, the connection was lost, which is no refusal.
+	 */
+	for (size_t i = 0; f->res->silent && !f->res->down && i < f->b->n; i++)
+		if (f->ways[i].state == ASIDE)
+			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
+			    "messages got no answer");
+	down = is_down(f);
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
@@ -261,24 +259,6 @@ judge_refused(struct flight *f)
 }
 
 /*
- * When its first try was, at the latest: its attempts tell how long it waited.
- */
-static int64_t
-first_tried(const struct flight *f, size_t i)
-{
-	const struct conf	*c = f->r->conf;
-	const struct conf_route	*rule = f->ways[i].route->rule;
-	int64_t			 longest = route_max_backoff(c, rule);
-	double			 waited = 0;
-
-	for (unsigned k = 1; k <= f->b->msgs[i].attempts; k++)
-		waited += k >= route_max_attempts(c, rule) ? (double)longest :
-		    (double)backoff_retry(route_backoff(c, rule), longest, 0,
-		    k) * (1 - c->retry.jitter);
-	return f->ways[i].sent_at / 1000 - (int64_t)waited;
-}
-
-/*
  * Its last attempt has failed.  It is dead only if its destination has taken
  * another one since its first; otherwise it is tried as before, at the longest
  * delay.
@@ -286,18 +266,28 @@ first_tried(const struct flight *f, size_t i)
 static void
 judge_spent(struct flight *f)
 {
-	struct err	e;
+	const struct conf	*c = f->r->conf;
+	struct err		 e;
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg	*m = &f->b->msgs[i];
-		int64_t		 taken_at;
+		const struct conf_route *rule = f->ways[i].route->rule;
+		int64_t		 taken_at, longest;
+		double		 waited = 0;
 
 		if (!f->ways[i].spent || m->outcome != OUT_RETRY)
 			continue;
+		/* When its first try was, at the latest, its attempts tell. */
+		longest = route_max_backoff(c, rule);
+		for (unsigned k = 1; k <= m->attempts; k++)
+			waited += k >= route_max_attempts(c, rule) ?
+			    (double)longest :
+			    (double)backoff_retry(route_backoff(c, rule),
+			    longest, 0, k) * (1 - c->retry.jitter);
 		taken_at = f->r->trial.to[m->destination].taken_at;
-		if (taken_at == 0 || taken_at < first_tried(f, i)) {
-			m->delay_ms = route_max_backoff(f->r->conf,
-			    f->ways[i].route->rule);
+		if (taken_at == 0 || taken_at <
+		    f->ways[i].sent_at / 1000 - (int64_t)waited) {
+			m->delay_ms = longest;
 			continue;
 		}
 		err_set(&e, "%s", m->error);
@@ -346,35 +336,4 @@ count_failure(struct flight *f, size_t i)
 		of = figures_of(r->figures, r->conf, way->route->rule);
 	if (of != NULL && (tried || own))
 		figures_failed(of, &why, clock_ms());
-}
-
-/*
- * What was taken tells of those of its group that were refused, and shows that
- * its destination works: after the failures.
- */
-static void
-conclude(struct flight *f)
-{
-	struct relay		*r = f->r;
-	const struct route	*routes = r->routes.routes;
-	uint64_t		 taken[CONF_ROUTES_MAX + 1] = { 0 };
-	struct figures		*of;
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
-
-		if (m->outcome != OUT_DELIVERED) {
-			count_failure(f, i);
-			continue;
-		}
-		taken[f->ways[i].route - routes]++;
-		if (r->trial.n > 0)
-			trial_took(&r->trial, msg_group(m), m->sequence,
-			    msg_size(m), f->ways[i].sent_at / 1000,
-			    clock_ms());
-	}
-	for (size_t k = 0; r->figures != NULL && k <= r->routes.n; k++)
-		if (taken[k] > 0 && (of = figures_of(r->figures, r->conf,
-		    routes[k].rule)) != NULL)
-			figures_took(of, taken[k], clock_ms());
 }

@@ -1,8 +1,8 @@
 /*
  * relay_lines.c - destinations: which of them takes one more message now
  *
- * With several of them one that is away, silent or slow must not be in the way
- * of the others, neither in this batch nor behind it.
+ * A destination that is away, silent or slow must not be in the way of others,
+ * neither in this batch nor behind it.
  */
 
 #include "publish/relay_impl.h"
@@ -135,7 +135,7 @@ relay_had_its_turn(struct flight *f, size_t i)
 	    !relay_to_silent(f, i) && clock_ms() - f->began_at >= TURN_MS;
 }
 
-/* When those in front of it should have their answers. */
+/* It waits until the messages before it should have their answers. */
 void
 relay_send_later(struct flight *f, size_t i)
 {

@@ -1,13 +1,13 @@
 /*
  * relay_look.c - a duplicate of an id that its author gave: whose is it
  *
- * An id of ours is in no other message.  But one that a row's author has chosen
- * may be in another program's message, and JetStream drops ours for it.  So the
- * message that is there is read.  It is ours if it has our whole id in
- * Outbox-Id, and as good as ours if another row of this outbox said the same:
- * an author repeats a row under its id to have it sent once.  Otherwise ours
- * goes under our own id.  What cannot be read counts as delivered, since as a
- * rule such a duplicate is our own of an earlier try.
+ * An id that the daemon makes is in no other message.  But an id that a row's
+ * author has chosen may be in another program's message, and JetStream drops
+ * the row's for it.  So the message that is there is read.  It is the row's if
+ * Outbox-Id has the row's whole id, and as good if another row of this outbox
+ * said the same: an author repeats a row under its id to have it sent once.
+ * Otherwise the row's message goes under the daemon's id.  What cannot be read
+ * counts as delivered: as a rule it is the row's own, of an earlier try.
  *
  * They are read together when no message is out to the stream, for the look-up
  * is a batch of its own to the driver.  Without duplicates this costs nothing.
@@ -57,8 +57,8 @@ go_on(void *arg)
 }
 
 /*
- * With its time its hash is that of ours: key, type and payload are the same.
- * What an operator sends again is not to be told from it.
+ * Key, type and payload are the same if, with the time of the message that is
+ * there, the row's has its hash.  A replay cannot be told from the original.
  */
 static bool
 says_the_same(struct msg *m, const struct stored_message *found)
@@ -108,7 +108,7 @@ judge_found(struct look *l, size_t k)
 	case STORED_OURS:
 		if (msg_is_stored(m, &p->id, p->time))
 			relay_deliver(f, i, p->sequence, true);
-		/* The place is not its own: the audit would miss it there. */
+		/* It is not at that place: the audit would miss it there. */
 		else if (says_the_same(m, p))
 			relay_deliver(f, i, 0, true);
 		else
@@ -130,28 +130,11 @@ judge_found(struct look *l, size_t k)
 		inflight_resolved(&f->w, i, true);
 }
 
-/* The claim is about to end: it is sent again, and asked about then. */
-static void
-give_back(struct look *l, size_t k)
-{
-	struct flight	*f = l->f;
-	size_t		 i = l->index[k];
-	struct msg	*m = &f->b->msgs[i];
-	static const char why[] = "a duplicate, and no time to read whose "
-				  "message it is";
-
-	relay_note_failure(f, i, why);
-	msg_fail(m, OUT_DEFER, why);
-	m->delay_ms = LATE_MS;
-	m->in_doubt = true;
-	f->nlook--;
-	f->ways[i].state = DONE;
-	inflight_resolved(&f->w, i, false);
-}
-
 bool
 relay_look(struct flight *f)
 {
+	static const char	 too_late[] = "a duplicate, and no time to "
+				     "read whose message it is";
 	struct look		 l = { .f = f };
 	const struct pub	*p = relay_stream(f->r);
 	const struct pub_go_on	 keep_on = { go_on, &l };
@@ -179,11 +162,25 @@ relay_look(struct flight *f)
 	stay = l.abandoned || !pub_is_open(p);
 	if (l.why.text[0] != '\0' && !stay && !l.late)
 		f->r->blind_until = clock_ms() + BLIND_MS;
-	for (size_t k = 0; k < l.n; k++)
-		if (l.found[k].what != STORED_UNKNOWN || (!stay && !l.late))
+	for (size_t k = 0; k < l.n; k++) {
+		size_t		 i = l.index[k];
+		struct msg	*m = &f->b->msgs[i];
+
+		if (l.found[k].what != STORED_UNKNOWN || (!stay && !l.late)) {
 			judge_found(&l, k);
-		else if (!stay)
-			give_back(&l, k);
+			continue;
+		}
+		if (stay)
+			continue;
+		/* The claim is about to end: send it and ask about it again. */
+		relay_note_failure(f, i, too_late);
+		msg_fail(m, OUT_DEFER, too_late);
+		m->delay_ms = LATE_MS;
+		m->in_doubt = true;
+		f->nlook--;
+		f->ways[i].state = DONE;
+		inflight_resolved(&f->w, i, false);
+	}
 	free(l.index);
 	free(l.found);
 	return !l.abandoned;

@@ -179,8 +179,8 @@ relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
 	f->res->duplicates += duplicate;
 	/*
 	 * Sequences grow, unless the stream has lost some and uses them again.
-	 * Watched with nats.stream only: those of several streams cannot be
-	 * compared.  0: it is not the stream's.
+	 * Watched with nats.stream only: sequences of several streams cannot
+	 * be compared.  0: it is not the stream's.
 	 */
 	if (duplicate || !r->watch || ack == 0)
 		return;

@@ -67,25 +67,11 @@ is_overtaken(struct flight *f, size_t i)
 	    relay_to(f, i)->stored > f->ways[i].ordinal;
 }
 
-/* Others were stored, and this one got no answer. */
-static void
-note_overtaken(struct flight *f, size_t i, const char *text)
-{
-	f->res->stalled_ms = clock_ms() -
-	    later(relay_to(f, i)->heard_at, f->ways[i].sent_at / 1000);
-	f->ways[i].class = CLASS_TIMEOUT;
-	relay_was_tried(f, i, CLASS_TIMEOUT, text);
-	if (relay_line(f, i)->pub->ops->in_order)
-		relay_fail_in_doubt(f, i, text);
-	else
-		relay_fail(f, i, text);
-}
-
 /*
  * Each further message without an answer would be in doubt, too.  If none was
- * taken, the batch ends; or, with several destinations, goes on without this
- * one, which is silent.  A type that is to blame tells nothing of it.  Of
- * several streams another may answer: the types are to blame.
+ * taken, the batch ends; or, with several destinations, goes on without the
+ * silent one.  A type that is to blame tells nothing of its destination.  Where
+ * several streams may answer, the types are to blame.
  */
 static void
 note_silence(struct flight *f, size_t i, const char *text)
@@ -112,9 +98,9 @@ static void
 time_out(struct flight *f, size_t i)
 {
 	struct flight_line	*line = relay_line(f, i);
+	struct way		*way = &f->ways[i];
 	int64_t			 timeout = f->r->conf->publish.timeout_ms;
-	int64_t			 waited = clock_ms() -
-				     f->ways[i].sent_at / 1000;
+	int64_t			 waited = clock_ms() - way->sent_at / 1000;
 	struct err		 e;
 
 	relay_comes_in(f, i);
@@ -132,30 +118,24 @@ time_out(struct flight *f, size_t i)
 	else if (line->nameless > 0) {
 		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (is_overtaken(f, i))
-		note_overtaken(f, i, e.text);
-	else
+	} else if (is_overtaken(f, i)) {
+		/* Others were stored, and this one got no answer. */
+		f->res->stalled_ms = clock_ms() -
+		    later(relay_to(f, i)->heard_at, way->sent_at / 1000);
+		way->class = CLASS_TIMEOUT;
+		relay_was_tried(f, i, CLASS_TIMEOUT, e.text);
+		if (line->pub->ops->in_order)
+			relay_fail_in_doubt(f, i, e.text);
+		else
+			relay_fail(f, i, e.text);
+	} else
 		note_silence(f, i, e.text);
 	inflight_resolved(&f->w, i, false);
 }
 
-/* True if a message to the broker that has no answer may still get one. */
-static bool
-may_be_answered(struct flight *f)
-{
-	for (size_t k = f->to[ROUTE_NATS].stored; k < f->nsent; k++) {
-		const struct way *way = &f->ways[f->order[k]];
-
-		if (way->state == OUT && way->ordinal == k &&
-		    way->route->driver == DRIVER_NATS)
-			return true;
-	}
-	return false;
-}
-
 /*
- * The ms until the messages without an answer count as overtaken: those of the
- * broker, which answers in the order of sending.
+ * The ms until the messages to the broker that have no answer count as
+ * overtaken: it answers in the order of sending.
  */
 static int64_t
 overtaken_in(struct flight *f, int64_t now)
@@ -168,15 +148,23 @@ overtaken_in(struct flight *f, int64_t now)
 	if (to->nfair == 0 && f->nagain == 0)
 		return to->sent_at / 1000 + BLAMED_MS - now;
 	if (to->stored == 0 || f->nagain > 0 || line->nameless > 0 ||
-	    f->any_stream || may_be_answered(f) || inflight_can_send(&f->w))
+	    f->any_stream || inflight_can_send(&f->w))
 		return INT64_MAX;
+	/* One that was sent after the last stored one may yet be answered. */
+	for (size_t k = to->stored; k < f->nsent; k++) {
+		const struct way *way = &f->ways[f->order[k]];
+
+		if (way->state == OUT && way->ordinal == k &&
+		    way->route->driver == DRIVER_NATS)
+			return INT64_MAX;
+	}
 	return to->heard_at - now +
 	    later(to->slowest * OVERTAKEN_TIMES, OVERTAKEN_MS);
 }
 
 /*
- * All have the same time-out, so the oldest is the first to expire, unless
- * those of one destination among several are overtaken.
+ * All have the same time-out, so the oldest is the first to expire, unless, of
+ * several destinations, the broker's messages are overtaken.
  */
 int64_t
 relay_expire(struct flight *f, int64_t now)

@@ -62,11 +62,11 @@ count_group(const struct trial *t, uint64_t group)
 }
 
 /*
- * All places are taken, perhaps by the flood of an outage: first those of the
- * ones that only got no answer, which accuse nobody.  A silence takes no other
- * place: of fewer refusals each would seem to be its message's own fault.  Of a
- * refusal a group that has less than its share gets that of the last one of the
- * largest group.
+ * All places are taken, perhaps by the flood of an outage.  A message that only
+ * got no answer accuses nobody and gives up its place first.  A silence takes
+ * no other place: of fewer refusals each would seem to be its message's own
+ * fault.  For a refusal of a group that has less than its share, the last
+ * message of the largest group gives up its place.
  */
 static struct accused *
 take_place(struct trial *t, uint64_t group, bool refused)
@@ -91,15 +91,6 @@ take_place(struct trial *t, uint64_t group, bool refused)
 	return from;
 }
 
-static void
-forget_old(struct trial *t, int64_t before)
-{
-	for (size_t i = t->n; i-- > 0;)
-		if (later(t->accused[i].last, t->accused[i].silent_last) <
-		    before)
-			t->accused[i] = t->accused[--t->n];
-}
-
 /* NULL: no place is left for it. */
 static struct accused *
 place_of(struct trial *t, const struct trial_case *c, bool refused,
@@ -109,8 +100,10 @@ place_of(struct trial *t, const struct trial_case *c, bool refused,
 
 	if (a != NULL)
 		return a;
-	if (t->n == TRIAL_MAX)
-		forget_old(t, now - c->blame_after);
+	for (size_t i = t->n == TRIAL_MAX ? t->n : 0; i-- > 0;)
+		if (later(t->accused[i].last, t->accused[i].silent_last) <
+		    now - c->blame_after)
+			t->accused[i] = t->accused[--t->n];
 	a = t->n < TRIAL_MAX ? &t->accused[t->n++] :
 	    take_place(t, c->group, refused);
 	if (a != NULL)
@@ -379,30 +372,21 @@ trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
  * Bursts of dead letters
  */
 
-/* The place of this cause, or the one that is oldest. */
-static size_t
-place_of_cause(const struct trial *t, uint64_t cause)
-{
-	size_t	oldest = 0;
-
-	for (size_t i = 0; i < TRIAL_CAUSES; i++) {
-		if (t->causes[i].cause == cause)
-			return i;
-		if (t->causes[i].since < t->causes[oldest].since)
-			oldest = i;
-	}
-	return oldest;
-}
-
 bool
 trial_may_bury(struct trial *t, uint64_t cause, int64_t burst,
     int64_t burst_time, int64_t now)
 {
-	size_t	i = place_of_cause(t, cause);
+	size_t	i = 0, oldest = 0;
 	bool	held;
 
 	if (burst == 0)
 		return true;
+	/* Its place, or the oldest one. */
+	for (; i < TRIAL_CAUSES && t->causes[i].cause != cause; i++)
+		if (t->causes[i].since < t->causes[oldest].since)
+			oldest = i;
+	if (i == TRIAL_CAUSES)
+		i = oldest;
 	held = t->causes[i].cause == cause && t->causes[i].held_at != 0 &&
 	    now - t->causes[i].held_at < burst_time;
 	if (t->causes[i].cause != cause || (!held &&

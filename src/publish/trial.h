@@ -8,8 +8,8 @@
  * attempts, for destinations that are silent, and for bursts of dead letters.
  *
  * The memory of one worker: whoever does not know waits.  Tables of fixed size:
- * what has no place in them waits, too; a group that has many gives up places
- * for those of others, and who only got no answer for those who were refused.
+ * what has no place in them waits, too.  A large group gives up places to other
+ * groups, and a message that only got no answer to one that was refused.
  * No I/O; times are clock_ms().
  */
 #ifndef OUTBOX_TRIAL_H
@@ -179,9 +179,9 @@ bool		trial_failed(struct trial *, unsigned destination,
 		    uint64_t sequence);
 
 /*
- * A message is to be a dead letter for this cause, not 0.  False: there were
- * burst of them within burst_time, and it is to be held; from then on until
- * none is held for burst_time.  burst 0: always true.
+ * A message is to be a dead letter for this cause, not 0.  False: it is to be
+ * held, for there were burst of them within burst_time; and so are all until
+ * none was held for burst_time.  burst 0: always true.
  */
 bool		trial_may_bury(struct trial *, uint64_t cause, int64_t burst,
 		    int64_t burst_time, int64_t now);

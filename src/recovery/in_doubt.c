@@ -71,12 +71,6 @@ defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
 	m->unsolved = true;
 }
 
-/* Messages of the batch that are in doubt and not searched for yet. */
-struct id_list {
-	struct message_id	*ids;
-	size_t			 n;
-};
-
 /* How a question to database and broker ended; see err, but for ANSWERED. */
 enum asked { ANSWERED, NOT_ANSWERED, NO_DATABASE };
 
@@ -89,84 +83,51 @@ by_ack(const void *a, const void *b)
 }
 
 /*
- * Are these messages at their sequences?  Sets *ack to the highest that is.  A
- * row may have its sequence of a stream that was made anew or went back since.
- */
-static int
-highest_there(struct in_doubt *d, const struct acked *rows, size_t n,
-    uint64_t *ack, struct err *e)
-{
-	const struct pub	*p = relay_stream(d->relay);
-	const struct pub_go_on	 keep_on = { go_on, d };
-	struct stored_message	*stored = xcalloc(n, sizeof(*stored));
-	int			 rc;
-
-	for (size_t i = 0; i < n; i++)
-		stored[i].sequence = rows[i].ack;
-	rc = p->ops->get_stored(p->arg, d->relay->form.id_prefix, stored, n,
-	    &keep_on, e);
-	for (size_t i = 0; rc == 0 && i < n && *ack == 0; i++)
-		if (stored[i].what == STORED_OURS &&
-		    message_id_is(&rows[i].id, &stored[i].id))
-			*ack = rows[i].ack;
-	free(stored);
-	return rc;
-}
-
-/*
  * Sets *from: above a message that is in this stream and was delivered before
- * the first of these can have been sent.  Mostly the latest such row shows it.
+ * the first of these can have been sent.  A delivered row may have its sequence
+ * of a stream that was made anew or went back since.
  */
 static enum asked
 first_to_search(struct in_doubt *d, const struct batch *b,
-    const struct id_list *l, const struct stream_state *st, uint64_t *from,
-    struct err *e)
+    const struct message_id *ids, size_t nids, const struct stream_state *st,
+    uint64_t *from, struct err *e)
 {
-	uint64_t		*rows = xcalloc(l->n, sizeof(*rows)), ack = 0;
+	const struct pub	*p = relay_stream(d->relay);
+	const struct pub_go_on	 keep_on = { go_on, d };
+	uint64_t		*rows = xcalloc(nids, sizeof(*rows)), ack = 0;
 	struct acked_list	 before;
+	struct stored_message	*stored;
 	size_t			 skip = 0;
 	int			 rc;
 
-	for (size_t i = 0; i < l->n; i++)
-		rows[i] = l->ids[i].sequence;
-	rc = store_acked_before(d->store, b, rows, l->n, &before, e);
+	for (size_t i = 0; i < nids; i++)
+		rows[i] = ids[i].sequence;
+	rc = store_acked_before(d->store, b, rows, nids, &before, e);
 	free(rows);
 	if (rc < 0)
 		return NO_DATABASE;
 	qsort(before.rows, before.n, sizeof(*before.rows), by_ack);
 	while (skip < before.n && before.rows[skip].ack > st->last)
 		skip++;
+	/* Mostly the latest row shows it; if not, all others are looked up. */
 	for (size_t n = 1; rc == 0 && ack == 0 && skip < before.n; skip += n,
-	    n = before.n - skip)
-		rc = highest_there(d, before.rows + skip, n, &ack, e);
+	    n = before.n - skip) {
+		const struct acked *at = before.rows + skip;
+
+		stored = xcalloc(n, sizeof(*stored));
+		for (size_t i = 0; i < n; i++)
+			stored[i].sequence = at[i].ack;
+		rc = p->ops->get_stored(p->arg, d->relay->form.id_prefix,
+		    stored, n, &keep_on, e);
+		for (size_t i = 0; rc == 0 && i < n && ack == 0; i++)
+			if (stored[i].what == STORED_OURS &&
+			    message_id_is(&at[i].id, &stored[i].id))
+				ack = at[i].ack;
+		free(stored);
+	}
 	free(before.rows);
 	*from = ack + 1;
 	return rc < 0 ? NOT_ANSWERED : ANSWERED;
-}
-
-/* The caller frees its ids. */
-static struct id_list
-list_in_doubt(struct in_doubt *d, const struct batch *b,
-    int64_t dedup_window_ms)
-{
-	struct id_list	 l = { xcalloc(b->n + 1, sizeof(*l.ids)), 0 };
-	uint64_t	 ack;
-
-	for (size_t i = 0; i < b->n; i++) {
-		struct msg		*m = &b->msgs[i];
-		struct message_id	 id;
-
-		if (!is_old(d, m, dedup_window_ms))
-			continue;
-		id = msg_id(m);
-		if (m->left_out != 0)
-			id.hashed = false;
-		search_drop_older(&d->search, &id, clock_ms() - m->in_doubt_ms);
-		if (search_result(&d->search, id.sequence, &ack) ==
-		    FOUND_NOT_SOUGHT)
-			l.ids[l.n++] = id;
-	}
-	return l;
 }
 
 /*
@@ -184,21 +145,37 @@ not_before(const struct batch *b, const struct msg *m,
 	    m->in_doubt_ms - (clock_ms() - b->claimed_at));
 }
 
-/* Search for the messages that are not searched for yet. */
+/* Search for the messages in doubt that are not searched for yet. */
 static enum asked
 add_to_search(struct in_doubt *d, const struct batch *b,
     const struct stream_state *st, struct err *e)
 {
-	struct id_list	l = list_in_doubt(d, b, st->dedup_window_ms);
-	struct sought	x = { .until = st->last };
-	enum asked	asked = ANSWERED;
+	struct message_id	*ids = xcalloc(b->n + 1, sizeof(*ids));
+	struct sought		 x = { .until = st->last };
+	enum asked		 asked = ANSWERED;
+	uint64_t		 ack;
+	size_t			 n = 0;
 
-	if (l.n > 0)
-		asked = first_to_search(d, b, &l, st, &x.from, e);
-	for (size_t i = 0; asked == ANSWERED && i < l.n; i++) {
-		const struct msg *m = batch_msg(b, l.ids[i].sequence);
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg		*m = &b->msgs[i];
+		struct message_id	 id;
 
-		x.id = l.ids[i];
+		if (!is_old(d, m, st->dedup_window_ms))
+			continue;
+		id = msg_id(m);
+		if (m->left_out != 0)
+			id.hashed = false;
+		search_drop_older(&d->search, &id, clock_ms() - m->in_doubt_ms);
+		if (search_result(&d->search, id.sequence, &ack) ==
+		    FOUND_NOT_SOUGHT)
+			ids[n++] = id;
+	}
+	if (n > 0)
+		asked = first_to_search(d, b, ids, n, st, &x.from, e);
+	for (size_t i = 0; asked == ANSWERED && i < n; i++) {
+		const struct msg *m = batch_msg(b, ids[i].sequence);
+
+		x.id = ids[i];
 		x.loose = m->left_out != 0;
 		x.not_before = not_before(b, m, st);
 		if (search_add(&d->search, &x))
@@ -207,7 +184,7 @@ add_to_search(struct in_doubt *d, const struct batch *b,
 		search_clear(&d->search);
 		break;
 	}
-	free(l.ids);
+	free(ids);
 	return asked;
 }
 

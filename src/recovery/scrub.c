@@ -31,7 +31,8 @@ scrub_init(struct scrub *s, const struct conf *conf, struct store *store,
     struct outage *broker)
 {
 	*s = (struct scrub){ .conf = conf, .store = store };
-	s->relay = (struct relay){ .conf = conf, .pubs = { [DRIVER_NATS] = pub }, .keep = keep,
+	s->relay = (struct relay){ .conf = conf,
+	    .pubs = { [DRIVER_NATS] = pub }, .keep = keep,
 	    .keep_arg = keep_arg };
 	s->relay.form.id_prefix = s->prefix;
 	stream_audit_init(&s->audit, conf, store, &s->relay);
@@ -137,20 +138,6 @@ add_to(uint64_t *n, uint64_t *low, uint64_t *high, uint64_t more,
 	*n += more;
 }
 
-static void
-note_found(struct scrub *s, const struct stream_audit_rows *w)
-{
-	struct stream_audit_rows	*f = &s->found;
-
-	add_to(&f->lost, &f->low, &f->high, w->lost, w->low, w->high);
-	add_to(&f->told, &f->told_low, &f->told_high, w->told, w->told_low,
-	    w->told_high);
-	f->reset += w->reset;
-	s->recovered += w->reset;
-	s->audit.recovered = 0;
-	tell(s, false);
-}
-
 /* Until there is something to do by routine, or may be for a suspicion. */
 static void
 rest(struct scrub *s, int64_t *delay_ms)
@@ -172,6 +159,7 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 		.dry = s->conf->nats.recover == RECOVER_REPORT,
 		.holes_lost = strcmp(scrub->purpose, STORE_LOST) == 0,
 		.steady = scrub->steady, .gaps = row->gaps };
+	struct stream_audit_rows *f = &s->found;
 	struct store_period	 p = { .until = scrub->until };
 	int64_t			 most = s->conf->nats.scrub * SLICE_S;
 	struct err		 why;
@@ -193,7 +181,13 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 		break;
 	}
 	reconnect_works(&s->broker, clock_ms());
-	note_found(s, &w);
+	add_to(&f->lost, &f->low, &f->high, w.lost, w.low, w.high);
+	add_to(&f->told, &f->told_low, &f->told_high, w.told, w.told_low,
+	    w.told_high);
+	f->reset += w.reset;
+	s->recovered += w.reset;
+	s->audit.recovered = 0;
+	tell(s, false);
 	*delay_ms = 0;
 	if (scrub->purpose[0] == '\0') {
 		s->next_at = clock_ms() + (int64_t)n * 1000 /
@@ -242,20 +236,6 @@ go_on(struct scrub *s, const struct scrub_row *scrub, int64_t *delay_ms,
 	return 0;
 }
 
-/*
- * A suspicion goes before a round of routine, and a loss before a look, which
- * would tell of what is lost as if somebody had removed it.  A look is asked
- * for as often as somebody removes a message, so it has to wait for its turn.
- */
-static bool
-is_suspect(const struct scrub_row *scrub)
-{
-	if (strcmp(scrub->suspicion, STORE_LOST) == 0)
-		return strcmp(scrub->purpose, STORE_LOST) != 0;
-	return scrub->suspicion[0] != '\0' && scrub->purpose[0] == '\0' &&
-	    scrub->may_look;
-}
-
 int
 scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 {
@@ -275,7 +255,17 @@ scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 	}
 	if (store_scrub(s->store, stream, &scrub, e) < 0)
 		return -1;
-	suspect = is_suspect(&scrub);
+	/*
+	 * A suspicion goes before a round of routine, and a loss before a look,
+	 * which would tell of what is lost as if somebody had removed it.  A
+	 * look is asked for as often as somebody removes a message, so it has
+	 * to wait for its turn.
+	 */
+	if (strcmp(scrub.suspicion, STORE_LOST) == 0)
+		suspect = strcmp(scrub.purpose, STORE_LOST) != 0;
+	else
+		suspect = scrub.suspicion[0] != '\0' &&
+		    scrub.purpose[0] == '\0' && scrub.may_look;
 	if (!suspect && scrub.purpose[0] == '\0' &&
 	    (s->conf->nats.scrub == 0 || clock_ms() < s->next_at)) {
 		rest(s, delay_ms);

@@ -38,7 +38,7 @@ struct scrub {
 
 /*
  * The pointers are borrowed; the publisher is taken over, its ops are NULL if
- * nothing can be asked.  keep is called as that of a relay.
+ * nothing can be asked.  keep is called as a relay calls its keep.
  */
 void	scrub_init(struct scrub *, const struct conf *, struct store *,
 	    struct pub, enum keep (*keep)(void *), void *keep_arg,

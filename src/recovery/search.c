@@ -157,18 +157,6 @@ search_result_of(const struct search *s, struct msg *m, uint64_t *ack)
 	return may_be_removed(s, x) ? FOUND_UNKNOWN : FOUND_ABSENT;
 }
 
-/* The last sequence to be read for a message that is not found yet. */
-static uint64_t
-last_wanted(const struct search *s)
-{
-	uint64_t	last = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (!is_found(&s->items[i]) && s->items[i].until > last)
-			last = s->items[i].until;
-	return last;
-}
-
 static int
 read_slice(struct search *s, const struct pub *p, const char *prefix,
     uint64_t last, const struct pub_go_on *go_on, struct err *e)
@@ -256,9 +244,15 @@ search_run(struct search *s, const struct pub *p, const char *prefix,
 		return 0;
 	if (s->next < first)	/* nothing to be read below */
 		s->next = first;
-	while ((last = last_wanted(s)) >= s->next && last > 0 &&
-	    clock_ms() < end)
+	for (;;) {
+		/* The end of the part where one may be that is not found. */
+		last = 0;
+		for (size_t i = 0; i < s->n; i++)
+			if (!is_found(&s->items[i]) && s->items[i].until > last)
+				last = s->items[i].until;
+		if (last < s->next || last == 0 || clock_ms() >= end)
+			return end_turn(s, p, e);
 		if (read_slice(s, p, prefix, last, go_on, e) < 0)
 			return -1;
-	return end_turn(s, p, e);
+	}
 }

@@ -1,5 +1,4 @@
 liboutbox_a_SOURCES += \
-	src/recovery/audit_fallback.c src/recovery/audit_fallback.h \
 	src/recovery/in_doubt.c src/recovery/in_doubt.h \
 	src/recovery/scrub.c src/recovery/scrub.h \
 	src/recovery/search.c src/recovery/search.h \

@@ -18,6 +18,8 @@
 
 #define PERIOD_MS	10000	/* between short audits */
 #define POLL_MS		200	/* while another worker audits */
+#define FORBIDDEN	3	/* refusals until audits are given up */
+#define NOBODY_MS	30000	/* a cluster may have no leader for long */
 #define FALLBACK_MS	60000	/* until the next try without permission */
 #define AGAIN_MS	500	/* after a failure */
 #define SILENT_MS	5000	/* the same, at most, if others are served */
@@ -94,12 +96,19 @@ raise_alarm(struct stream_audit *r, const char *text)
 	log_error("%s", r->alarm.text);
 }
 
-/* The stream cannot be audited, now or at all. */
+/*
+ * The stream cannot be audited, now or at all.  A broker may take messages and
+ * yet refuse requests about the stream: a permission is missing, or nothing
+ * answers JetStream requests in this account.  Then publishing matters more.  A
+ * silent broker takes nothing: wait for it.  That is about new messages: one
+ * that may be stored is never sent again without an answer, see in_doubt.h.
+ */
 static int
 audit_failed(struct stream_audit *r, const struct err *why)
 {
 	const struct pub	*p = relay_stream(r->relay);
 	const char		*stream = r->conf->nats.stream;
+	struct err		 e;
 
 	r->failures++;
 	/* A silent broker must not take the time of other destinations. */
@@ -109,8 +118,14 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	if (r->gone || !pub_is_open(p) ||
 	    r->relay->keep(r->relay->keep_arg) != KEEP_ON)
 		return 0;
-	if (!audit_fallback_is_due(&r->fallback, p, clock_ms()) &&
-	    !r->warned) {
+	if (p->ops->complaint(p->arg, PUB_FORBIDDEN, &e))
+		r->forbidden++;
+	if (!p->ops->complaint(p->arg, PUB_NOBODY, &e))
+		r->nobody_since = 0;
+	else if (r->nobody_since == 0)
+		r->nobody_since = clock_ms();
+	if (!r->warned && r->forbidden < FORBIDDEN && (r->nobody_since == 0 ||
+	    clock_ms() - r->nobody_since < NOBODY_MS)) {
 		if (!r->ready)
 			r->waits_for = *why;
 		return 0;
@@ -133,7 +148,8 @@ audit_works(struct stream_audit *r)
 	r->ready = true;
 	r->failures = 0;
 	r->warned = r->relay->went_back = false;
-	memset(&r->fallback, 0, sizeof(r->fallback));
+	r->forbidden = 0;
+	r->nobody_since = 0;
 	r->at = clock_ms() + PERIOD_MS;
 }
 
@@ -165,26 +181,6 @@ stream_audit_tell(const struct stream_audit *r,
 		    stream, (unsigned long long)w->lost,
 		    (unsigned long long)w->low, (unsigned long long)w->high,
 		    (unsigned long long)w->reset);
-}
-
-static void
-tell_audited(struct stream_audit *r, const struct stream_audit_rows *w)
-{
-	const char	*stream = r->conf->nats.stream;
-	char		 text[256];
-
-	stream_audit_tell(r, w);
-	if (w->lost > 0 && w->dry) {
-		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
-		    "sequences %llu to %llu of the stream; nats.recover is "
-		    "\"report\"", (unsigned long long)w->lost,
-		    (unsigned long long)w->low,
-		    (unsigned long long)w->high);
-		raise_alarm(r, text);
-	} else if (w->lost == 0 && w->there + w->removed > 0)
-		log_info("stream %s: the server was restarted: %llu "
-		    "messages were checked, none is lost", stream,
-		    (unsigned long long)(w->there + w->removed));
 }
 
 static struct stream_identity
@@ -272,17 +268,6 @@ audit_farther(struct stream_audit *r, struct stream_audit_rows *w,
 	return stream_audit_rows(r, w, &all, e);
 }
 
-/*
- * Does the server know ids of messages that it has not?  Its memory is made of
- * those that it has at a start.  A replica may lose some later, because a
- * leader lacks them.
- */
-static bool
-knows_lost_ids(const struct stream_row *row, const struct stream_state *st)
-{
-	return st->replicated || stream_audit_is_checked(row, st);
-}
-
 static int
 check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
@@ -290,12 +275,19 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	struct stream_audit_rows	w = { .created = st->created };
 	struct store_period		in_doubt = { .until = until };
 	struct store_loss		loss = { 0 };
+	const char			*stream = r->conf->nats.stream;
+	char				text[256];
 	struct err			why;
 	enum audited			audited;
 
 	w.dry = r->conf->nats.recover == RECOVER_REPORT;
 	w.holes_lost = stream_audit_holes_are_lost(row, st);
-	w.new_ids = knows_lost_ids(row, st);
+	/*
+	 * Does the server know ids of messages that it has not?  At a start it
+	 * knows only what it has.  A replica may lose messages later, because a
+	 * leader lacks them.
+	 */
+	w.new_ids = st->replicated || stream_audit_is_checked(row, st);
 	w.heals = row->missing > 0;
 	strlcpy(in_doubt.from, row->since, sizeof(in_doubt.from));
 	audited = stream_audit_rows(r, &w, &in_doubt, &why);
@@ -306,7 +298,17 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 		stream_audit_tell(r, &w);
 		return give_up(r, audited, &why, e);
 	}
-	tell_audited(r, &w);
+	stream_audit_tell(r, &w);
+	if (w.lost > 0 && w.dry) {
+		snprintf(text, sizeof(text), "lost %llu acknowledged messages, "
+		    "sequences %llu to %llu of the stream; nats.recover is "
+		    "\"report\"", (unsigned long long)w.lost,
+		    (unsigned long long)w.low, (unsigned long long)w.high);
+		raise_alarm(r, text);
+	} else if (w.lost == 0 && w.there + w.removed > 0)
+		log_info("stream %s: the server was restarted: %llu "
+		    "messages were checked, none is lost", stream,
+		    (unsigned long long)(w.there + w.removed));
 	if (w.dry)
 		loss = (struct store_loss){ w.lost, w.low, w.high, NULL };
 	/* Was all that was expected removed? */
@@ -318,40 +320,14 @@ check_rows(struct stream_audit *r, struct stream_row *row, const char *until,
 	return end_check(r, row, st, loss.messages > 0, &loss, e);
 }
 
-/*
- * A new creation time alone proves little: some servers give one to a restored
- * backup.  But a backup has older messages and lacks newer ones; a new stream
- * has newer messages and lacks older ones.
- */
-static enum audited
-compare_created(struct stream_audit *r, struct stream_row *row,
-    const struct stream_state *st, bool *anew, struct err *e)
-{
-	struct finding	f = { 0 };
-	enum audited	audited;
-
-	if (row->fresh || row->created[0] == '\0' ||
-	    strcmp(row->created, st->created) == 0)
-		return AUDIT_DONE;
-	/* A restored backup may be older than the last audit. */
-	strlcpy(row->since, row->known_since, sizeof(row->since));
-	audited = find_some(r, row, false, &f, e);
-	if (audited == AUDIT_DONE)
-		audited = find_some(r, row, true, &f, e);
-	*anew = audited == AUDIT_DONE && (f.lost || f.hole) && !f.back;
-	if (*anew)
-		raise_alarm(r, recreated);
-	return audited;
-}
-
 static int
 audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
     const struct stream_state *st, struct err *e)
 {
-	struct err	why;
-	enum audited	audited;
-	bool		anew = row->fresh;
-	struct store_loss loss = { 0 };
+	struct err		why;
+	struct finding		f = { 0 };
+	struct store_loss	loss = { 0 };
+	enum audited		audited;
 
 	/* Only the database was to be compared. */
 	if (stream_audit_is_checked(row, st) && r->missed == 0) {
@@ -367,18 +343,31 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 		r->first_known = row->first;
 		strlcpy(row->since, row->known_since, sizeof(row->since));
 	}
-	audited = compare_created(r, row, st, &anew, &why);
+	if (row->fresh)
+		return end_check(r, row, st, true, &loss, e);
+	if (row->created[0] == '\0' || strcmp(row->created, st->created) == 0)
+		return check_rows(r, row, until, st, e);
+	/*
+	 * A new creation time alone proves little: some servers give one to a
+	 * restored backup, which may be older than the last audit.  But a
+	 * backup has older messages and lacks newer ones; a new stream has
+	 * newer messages and lacks older ones.
+	 */
+	strlcpy(row->since, row->known_since, sizeof(row->since));
+	audited = find_some(r, row, false, &f, &why);
+	if (audited == AUDIT_DONE)
+		audited = find_some(r, row, true, &f, &why);
 	if (audited != AUDIT_DONE)
 		return give_up(r, audited, &why, e);
-	if (!anew)
+	if ((!f.lost && !f.hole) || f.back)
 		return check_rows(r, row, until, st, e);
-	loss.alarm = row->fresh ? NULL : recreated;
+	raise_alarm(r, recreated);
+	loss.alarm = recreated;
 	return end_check(r, row, st, true, &loss, e);
 }
 
-/* This worker has the right to audit. */
 static int
-full_audit(struct stream_audit *r, struct err *e)
+full_audit_or_wait(struct stream_audit *r, struct err *e)
 {
 	struct stream_state	 st;
 	struct stream_row	 row;
@@ -386,7 +375,16 @@ full_audit(struct stream_audit *r, struct err *e)
 	char			 until[STORE_TIME];
 	struct stream_identity	 id;
 	enum audited		 audited;
+	bool			 taken;
 
+	r->ready = false;
+	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
+		return -1;
+	if (!taken) {
+		r->at = clock_ms() + POLL_MS;
+		return 0;
+	}
+	/* This worker has the right to audit. */
 	r->renew_at = clock_ms() + r->conf->worker.lease_renew;
 	r->first_known = 0;
 	if (store_now(r->store, until, e) < 0)
@@ -406,78 +404,38 @@ full_audit(struct stream_audit *r, struct err *e)
 	return audit_stream(r, &row, until, &st, e);
 }
 
-static int
-full_audit_or_wait(struct stream_audit *r, struct err *e)
-{
-	bool	taken;
-
-	r->ready = false;
-	if (store_check_begin(r->store, r->conf->nats.stream, &taken, e) < 0)
-		return -1;
-	if (taken)
-		return full_audit(r, e);
-	r->at = clock_ms() + POLL_MS;
-	return 0;
-}
-
 /*
  * The short audit
  */
 
+/*
+ * The fleet's first worker: is the beginning there, and is the stream as it was
+ * recorded?
+ */
 static int
-check_emptiness(struct stream_audit *r, const struct stream_state *st,
-    bool there, struct err *e)
-{
-	bool	empty = !there && st->messages == 0 && !st->forgets &&
-		    !st->expires;
-
-	if (empty && r->emptied_at != st->first) {
-		if (store_stream_alarm(r->store, r->conf->nats.stream, emptied,
-		    e) < 0)
-			return -1;
-		raise_alarm(r, emptied);
-	}
-	r->emptied_at = empty ? st->first : 0;
-	return 0;
-}
-
-/* No limit has cut the beginning: somebody has removed messages. */
-static int
-check_beginning(struct stream_audit *r, const struct stream_row *row,
+check_as_first(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *now, struct err *e)
 {
-	char	text[160];
+	struct stream_identity	id = identity(r, now);
+	char			text[160];
 
-	if (row->first == 0 || now->first <= row->first || now->messages == 0 ||
-	    now->limited || now->forgets || now->expires)
-		return 0;
-	snprintf(text, sizeof(text), "lacks its messages %llu to %llu, which "
-	    "no limit has removed: they were purged or deleted",
-	    (unsigned long long)row->first,
-	    (unsigned long long)now->first - 1);
-	if (store_stream_alarm(r->store, r->conf->nats.stream, text, e) < 0)
-		return -1;
-	raise_alarm(r, text);
-	return 0;
-}
-
-/* The highest known sequence: this worker's, and (first) the fleet's. */
-static int
-find_top(struct stream_audit *r, const struct stream_row *row, bool first,
-    struct acked *top, struct err *e)
-{
-	struct acked_list	l;
-
-	*top = r->relay->top;
-	if (!first)
-		return 0;
-	if (store_some_acked(r->store, row->known_since, true, SOME, &l, e) < 0)
-		return -1;
-	for (size_t i = 0; i < l.n; i++)
-		if (l.rows[i].ack > top->ack)
-			*top = l.rows[i];
-	free(l.rows);
-	return 0;
+	/* No limit has cut it: somebody has removed messages. */
+	if (row->first != 0 && now->first > row->first && now->messages > 0 &&
+	    !now->limited && !now->forgets && !now->expires) {
+		snprintf(text, sizeof(text), "lacks its messages %llu to %llu, "
+		    "which no limit has removed: they were purged or deleted",
+		    (unsigned long long)row->first,
+		    (unsigned long long)now->first - 1);
+		if (store_stream_alarm(r->store, r->conf->nats.stream, text,
+		    e) < 0)
+			return -1;
+		raise_alarm(r, text);
+	}
+	id.suspicion = stream_audit_suspicion(row, now);
+	stream_audit_tell_suspicion(r, row, now);
+	/* The first message of an empty stream is the next one. */
+	return store_check_short(r->store, &id, now->first == 0 ?
+	    now->last + 1 : now->first, r->again_at != 0 ? 0 : now->last, e);
 }
 
 /* now: the stream's state before any other request. */
@@ -486,15 +444,22 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *now, bool first, struct err *e)
 {
 	struct stream_state	st;
-	struct acked		top;
-	struct acked_list	only = { &top, 1 };
-	struct stream_identity	id;
+	struct acked		top = r->relay->top;
+	struct acked_list	only = { &top, 1 }, l;
 	struct err		why;
 	struct finding		f = { 0 };
-	bool			lost;
+	bool			lost, empty;
 
-	if (find_top(r, row, first, &top, e) < 0)
-		return -1;
+	/* The highest known sequence: this worker's and, if first, all's. */
+	if (first) {
+		if (store_some_acked(r->store, row->known_since, true, SOME, &l,
+		    e) < 0)
+			return -1;
+		for (size_t i = 0; i < l.n; i++)
+			if (l.rows[i].ack > top.ack)
+				top = l.rows[i];
+		free(l.rows);
+	}
 	if (top.ack != 0) {
 		if (!stream_audit_find(r, &only, &st, &f, &why))
 			return audit_failed(r, &why);
@@ -509,21 +474,18 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 			r->missed = top.ack;
 			return full_audit_or_wait(r, e);
 		}
-		if (check_emptiness(r, &st, f.there, e) < 0)
-			return -1;
+		empty = !f.there && st.messages == 0 && !st.forgets &&
+		    !st.expires;
+		if (empty && r->emptied_at != st.first) {
+			if (store_stream_alarm(r->store, r->conf->nats.stream,
+			    emptied, e) < 0)
+				return -1;
+			raise_alarm(r, emptied);
+		}
+		r->emptied_at = empty ? st.first : 0;
 	}
-	if (first && check_beginning(r, row, now, e) < 0)
+	if (first && check_as_first(r, row, now, e) < 0)
 		return -1;
-	if (first) {
-		id = identity(r, now);
-		id.suspicion = stream_audit_suspicion(row, now);
-		stream_audit_tell_suspicion(r, row, now);
-		/* The first message of an empty stream is the next one. */
-		if (store_check_short(r->store, &id, now->first == 0 ?
-		    now->last + 1 : now->first, r->again_at != 0 ? 0 :
-		    now->last, e) < 0)
-			return -1;
-	}
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
 	audit_works(r);

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "recovery/audit_fallback.h"
 #include "conf/conf.h"
 #include "util/err.h"
 #include "publish/relay.h"
@@ -26,7 +25,9 @@ struct stream_audit {
 
 	bool			 ready;		/* messages may be sent */
 	bool			 gone;		/* the stream does not exist */
-	struct audit_fallback	 fallback;
+	unsigned		 forbidden;	/* requests that were refused */
+	int64_t			 nobody_since;	/* nothing answers requests,
+						   clock_ms(); 0: it does */
 	bool			 warned;	/* that audits are impossible */
 	int64_t			 at;		/* the next audit, clock_ms() */
 	unsigned		 failures;	/* of audits, in a row */

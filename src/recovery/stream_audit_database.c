@@ -38,28 +38,6 @@ learn_database(struct stream_audit *r, struct err *e)
 	return 0;
 }
 
-/*
- * Sets *less if the database knows less than before, because a dump was
- * loaded: it lacks the last comparison or, if the dump is newer than that, our
- * latest message.
- */
-static int
-knows_less(struct stream_audit *r, const struct stream_row *row, bool *less,
-    struct err *e)
-{
-	bool	known = true;
-
-	*less = strcmp(row->tail_at, r->tail_seen) < 0;
-	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
-	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
-	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
-		return -1;
-	if (!known)	/* ask about it only once */
-		memset(&r->relay->top, 0, sizeof(r->relay->top));
-	*less = *less || !known;
-	return 0;
-}
-
 int
 stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row,
     struct err *e)
@@ -75,8 +53,20 @@ stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row
 			return -1;
 		r->compare = !known;
 	}
-	if (knows_less(r, row, &less, e) < 0)
+	/*
+	 * A database knows less than before if a dump was loaded: it lacks the
+	 * last comparison or, if the dump is newer than that, our latest
+	 * message.
+	 */
+	less = strcmp(row->tail_at, r->tail_seen) < 0;
+	strlcpy(r->tail_seen, row->tail_at, sizeof(r->tail_seen));
+	known = true;
+	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
+	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
 		return -1;
+	if (!known)	/* ask about it only once */
+		memset(&r->relay->top, 0, sizeof(r->relay->top));
+	less = less || !known;
 	if (r->again_at != 0 && clock_ms() >= r->again_at) {
 		r->again_at = 0;
 		less = true;

@@ -85,7 +85,7 @@ stream_audit_get_stored(struct stream_audit *r, struct stored_message *stored,
 	    &keep_on, e);
 }
 
-/* Look up those of the messages that the flags name, and no others. */
+/* Look up the messages that are wanted, and no others. */
 static int
 get_some_stored(struct stream_audit *r, struct stored_message *stored,
     const bool *wanted, size_t n, struct err *e)
@@ -211,12 +211,10 @@ know_holes(struct stream_audit *r, struct holes *h, struct err *e)
 	return AUDIT_DONE;
 }
 
-
-
 /*
  * Turn FATE_HOLE into what it is, unless an operator has to decide.  Nobody has
- * removed what the broker cannot read and counts as present, or what it calls
- * lost; some leave out the first of these.  Where it does not list all gaps
+ * removed what the broker cannot read and counts as present, or what it lists
+ * as lost; some brokers leave out the first.  Where it does not list all gaps
  * that it counts, or would have too many to tell, its list proves nothing.
  */
 static enum audited
@@ -317,24 +315,6 @@ pick_lost(struct stream_audit *r, struct stream_audit_rows *w, struct holes *h,
 	return audited;
 }
 
-static int
-reset_lost(struct stream_audit *r, struct stream_audit_rows *w,
-    const struct acked_list *l, struct err *e)
-{
-	uint64_t	changed;
-
-	for (size_t i = 0; i < l->n && !w->dry; i += SLICE) {
-		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
-		    l->n - i : SLICE, w->absent || w->new_ids ?
-		    w->known_ids : NULL,
-		    &changed, e) < 0)
-			return -1;
-		w->reset += changed;
-		r->recovered += changed;
-	}
-	return 0;
-}
-
 /* What became of the rows of a slice, and what follows from it. */
 static enum audited
 judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
@@ -342,6 +322,8 @@ judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
     const struct stored_message *stored, struct err *e)
 {
 	struct holes	h = { .known = false };
+	const char	*known_ids;
+	uint64_t	changed;
 	enum audited	audited = AUDIT_DONE;
 
 	if (w->heals)
@@ -354,11 +336,21 @@ judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
 			note_hole(w, &h, l->rows[i].ack);
 		if (w->tell)
 			w->lost -= l->n;
-		if (((h.found.n > 0 || h.healed.n > 0) &&
+		if ((h.found.n > 0 || h.healed.n > 0) &&
 		    store_holes_change(r->store, r->conf->nats.stream,
-		    &h.found, &h.healed, st->first, e) < 0) ||
-		    reset_lost(r, w, l, e) < 0)
+		    &h.found, &h.healed, st->first, e) < 0)
 			audited = AUDIT_NO_DB;
+	}
+	known_ids = w->absent || w->new_ids ? w->known_ids : NULL;
+	for (size_t i = 0; audited == AUDIT_DONE && i < l->n && !w->dry;
+	    i += SLICE) {
+		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
+		    l->n - i : SLICE, known_ids, &changed, e) < 0) {
+			audited = AUDIT_NO_DB;
+			break;
+		}
+		w->reset += changed;
+		r->recovered += changed;
 	}
 	sequence_set_free(&h.told);
 	sequence_set_free(&h.accepted);

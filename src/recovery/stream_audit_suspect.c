@@ -2,8 +2,8 @@
  * stream_audit_suspect.c - has the stream changed such that it may have lost
  * messages?
  *
- * What a state of it shows, beside what was recorded of it: another leader or
- * run of the server, more gaps, more that the server says is lost.
+ * Its state may show another leader or run of the server than was recorded,
+ * more gaps, or more bytes that the server calls lost.
  */
 
 #include "recovery/stream_audit_impl.h"
@@ -54,7 +54,7 @@ stream_audit_suspicion(const struct stream_row *row, const struct stream_state *
 }
 
 /*
- * Holes that were there before the change are not of it.  But another worker
+ * The change made no holes that were there before.  But another worker
  * may have seen them come, and the scrub has not read all rows since.
  */
 bool

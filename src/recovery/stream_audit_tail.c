@@ -36,34 +36,13 @@ acked_cmp(const void *a, const void *b)
 	return x->ack < y->ack ? -1 : x->ack > y->ack;
 }
 
-/* Settle the rows that wait although their messages exist, by sequence. */
-static int
-settle_found(struct stream_audit *r, struct slice *s, uint64_t *found,
-    struct err *e)
-{
-	size_t		n = 0, kept = 0;
-	uint64_t	changed;
-
-	for (size_t i = 0; i < s->nours; i++)
-		if (s->matches[i] == MATCH_WAITS)
-			s->ours[n++] = s->ours[i];
-	qsort(s->ours, n, sizeof(*s->ours), acked_cmp);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || s->ours[i].id.sequence !=
-		    s->ours[kept - 1].id.sequence)
-			s->ours[kept++] = s->ours[i];
-	if (kept == 0)
-		return 0;
-	if (store_found(r->store, s->ours, kept, &changed, e) < 0)
-		return -1;
-	*found += changed;
-	return 0;
-}
-
 static enum audited
 audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
     uint64_t *found, struct err *e)
 {
+	size_t		n = 0, kept = 0;
+	uint64_t	changed;
+
 	if (stream_audit_get_stored(r, s->stored, s->n, e) < 0)
 		return AUDIT_BROKEN;
 	for (size_t i = 0; i < s->n; i++)
@@ -79,29 +58,21 @@ audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
 			t->phantom_first = s->ours[i].ack;
 		t->phantom_last = s->ours[i].ack;
 	}
-	return settle_found(r, s, found, e) < 0 ? AUDIT_NO_DB : AUDIT_DONE;
-}
-
-static void
-tell_tail(const struct stream_audit *r, const struct tail *t, uint64_t found)
-{
-	const char	*stream = r->conf->nats.stream;
-
-	if (found > 0)
-		log_warn("stream %s: the database went back in time: %llu "
-		    "waiting rows are in the stream already and count as "
-		    "delivered", stream, (unsigned long long)found);
-	if (t->phantoms > 0)
-		log_error("stream %s: the database went back in time: %llu "
-		    "messages in the stream have no event any more: phantoms, "
-		    "stream sequences %llu to %llu: after a failover, a "
-		    "restored backup or a TRUNCATE, consumers know of events "
-		    "that do not exist; restore them from the former primary "
-		    "or its binlog, or tell the consumers and delete the "
-		    "messages; then: outboxctl phantoms forget", stream,
-		    (unsigned long long)t->phantoms,
-		    (unsigned long long)t->phantom_first,
-		    (unsigned long long)t->phantom_last);
+	/* Settle the rows that wait although their messages exist. */
+	for (size_t i = 0; i < s->nours; i++)
+		if (s->matches[i] == MATCH_WAITS)
+			s->ours[n++] = s->ours[i];
+	qsort(s->ours, n, sizeof(*s->ours), acked_cmp);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || s->ours[i].id.sequence !=
+		    s->ours[kept - 1].id.sequence)
+			s->ours[kept++] = s->ours[i];
+	if (kept == 0)
+		return AUDIT_DONE;
+	if (store_found(r->store, s->ours, kept, &changed, e) < 0)
+		return AUDIT_NO_DB;
+	*found += changed;
+	return AUDIT_DONE;
 }
 
 /*
@@ -146,6 +117,7 @@ enum audited
 stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *st, struct err *e)
 {
+	const char		*stream = r->conf->nats.stream;
 	const struct tail	done = { .last = st->last };
 	struct tail		sum = { 0 };
 	uint64_t		next = row->tail + 1, found = 0;
@@ -159,13 +131,26 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 		next = st->first;
 	if (next + LONG < st->last)
 		log_info("stream %s: %llu messages are compared with the "
-		    "events before anything is published",
-		    r->conf->nats.stream,
+		    "events before anything is published", stream,
 		    (unsigned long long)(st->last - next + 1));
 	audited = audit_tail(r, next, st->last, &sum, &found, e);
-	tell_tail(r, &sum, found);
-	if (audited == AUDIT_DONE && store_tail_save(r->store,
-	    r->conf->nats.stream, &r->server, &done, e) < 0)
+	if (found > 0)
+		log_warn("stream %s: the database went back in time: %llu "
+		    "waiting rows are in the stream already and count as "
+		    "delivered", stream, (unsigned long long)found);
+	if (sum.phantoms > 0)
+		log_error("stream %s: the database went back in time: %llu "
+		    "messages in the stream have no event any more: phantoms, "
+		    "stream sequences %llu to %llu: after a failover, a "
+		    "restored backup or a TRUNCATE, consumers know of events "
+		    "that do not exist; restore them from the former primary "
+		    "or its binlog, or tell the consumers and delete the "
+		    "messages; then: outboxctl phantoms forget", stream,
+		    (unsigned long long)sum.phantoms,
+		    (unsigned long long)sum.phantom_first,
+		    (unsigned long long)sum.phantom_last);
+	if (audited == AUDIT_DONE && store_tail_save(r->store, stream,
+	    &r->server, &done, e) < 0)
 		return AUDIT_NO_DB;
 	return audited;
 }

@@ -450,7 +450,7 @@ START_TEST(nobody_is_waited_for_a_while)
 		rec.at = 0;
 		ck_assert(!look());
 	}
-	rec.fallback.since -= 31000;
+	rec.nobody_since -= 31000;
 	rec.at = 0;
 	ck_assert(look());
 	ck_has(logged(), "publishing goes on without a check");
@@ -800,7 +800,7 @@ START_TEST(broker_that_is_away_tells_nothing)
 		in_doubt.failed_since -= 31000;
 		rec.at = 0;
 		ck_assert(!look());
-		rec.fallback.since -= 31000;
+		rec.nobody_since -= 31000;
 	}
 	ck_rows("1000", "in_doubt_since IS NOT NULL");
 	ck_has_not(logged(), "sent again");
