@@ -87,21 +87,6 @@ add_column(const struct place *p, const char *name, struct bytes value)
 	add_scratch(p, name);
 }
 
-static void
-add_source(const struct place *p, const struct envelope_form *f)
-{
-	struct buf	*b = &p->v->scratch;
-
-	if (f->source != NULL && f->source[0] != '\0') {
-		add_text(p, "source", f->source);
-		return;
-	}
-	buf_str(b, SOURCE_START);
-	put_percent(b, (struct bytes){ f->id_prefix, strlen(f->id_prefix) },
-	    is_unreserved);
-	add_scratch(p, "source");
-}
-
 /* "2026-01-31 12:00:00", with a fraction or without; not "0000-00-00 ..." */
 static bool
 is_date(struct bytes time)
@@ -123,24 +108,6 @@ is_date(struct bytes time)
 	return true;
 }
 
-static void
-add_time(const struct place *p, struct bytes time)
-{
-	if (!is_date(time))
-		return;
-	envelope_put_time(&p->v->scratch, time);
-	add_scratch(p, "time");
-}
-
-/* Compared as texts these must be in order: hence the zeros in front. */
-static void
-add_sequence(const struct place *p, uint64_t sequence)
-{
-	buf_printf(&p->v->scratch, "%0*llu", SEQUENCE_DIGITS,
-	    (unsigned long long)sequence);
-	add_scratch(p, "sequence");
-}
-
 /* The context of a trace, if the metadata has it. */
 static void
 add_trace(const struct place *p, json_t *metadata, const char *name)
@@ -157,16 +124,31 @@ static void
 add_attributes(const struct place *p, const struct envelope_form *f,
     struct msg *m, json_t *metadata)
 {
-	buf_clear(&p->v->scratch);
+	struct buf	*b = &p->v->scratch;
+
+	buf_clear(b);
 	add_text(p, "specversion", "1.0");
-	msg_put_id(&p->v->scratch, f->id_prefix, m);
+	msg_put_id(b, f->id_prefix, m);
 	add_scratch(p, "id");
-	add_source(p, f);
+	if (f->source != NULL && f->source[0] != '\0')
+		add_text(p, "source", f->source);
+	else {
+		buf_str(b, SOURCE_START);
+		put_percent(b, (struct bytes){ f->id_prefix,
+		    strlen(f->id_prefix) }, is_unreserved);
+		add_scratch(p, "source");
+	}
 	add_column(p, "type", m->type);
 	add_column(p, "subject", m->key);
-	add_time(p, m->time);
+	if (is_date(m->time)) {
+		envelope_put_time(b, m->time);
+		add_scratch(p, "time");
+	}
 	add_column(p, "partitionkey", m->key);
-	add_sequence(p, m->sequence);
+	/* Compared as texts these must be in order: hence the zeros. */
+	buf_printf(b, "%0*llu", SEQUENCE_DIGITS,
+	    (unsigned long long)m->sequence);
+	add_scratch(p, "sequence");
 	add_trace(p, metadata, "traceparent");
 	add_trace(p, metadata, "tracestate");
 }
@@ -187,31 +169,23 @@ cloudevents_add_headers(struct envelope *v, const struct envelope_form *f,
 	add_attributes(&p, f, m, metadata);
 }
 
-/* Without a content type readers take the data for JSON. */
-static void
-put_content_type(struct envelope *v, const struct msg *m, bool is_json)
-{
-	const char	*type = is_json ? "application/json" :
-			    "application/octet-stream";
-	struct bytes	 known = m->content_type;
-
-	if (!envelope_has(known))
-		known = (struct bytes){ type, strlen(type) };
-	add_member(v, "datacontenttype", known);
-}
-
 void
 cloudevents_put_body(struct envelope *v, const struct envelope_form *f,
     struct msg *m, json_t *metadata)
 {
 	struct place	p = { v, add_member };
-	bool		is_json;
+	struct bytes	type = m->content_type;
+	const char	*found;
 
 	buf_str(&v->body, "{");
 	add_attributes(&p, f, m, metadata);
 	if (m->payload.data != NULL) {
-		is_json = envelope_put_payload(v, m, "data", "data_base64");
-		put_content_type(v, m, is_json);
+		found = envelope_put_payload(v, m, "data", "data_base64") ?
+		    "application/json" : "application/octet-stream";
+		/* Without a content type readers take the data for JSON. */
+		if (!envelope_has(type))
+			type = (struct bytes){ found, strlen(found) };
+		add_member(v, "datacontenttype", type);
 	}
 	buf_str(&v->body, "}");
 }

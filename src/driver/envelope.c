@@ -15,9 +15,9 @@
 #define BODY_KEPT	(1024 * 1024)
 
 static void
-put_bytes(struct envelope *v, struct bytes b)
+put_bytes(struct buf *to, struct bytes b)
 {
-	buf_add(&v->text, b.data == NULL ? "" : b.data, b.len);
+	buf_add(to, b.data == NULL ? "" : b.data, b.len);
 }
 
 /*
@@ -32,39 +32,6 @@ add_column(struct envelope *v, const char *name, struct bytes value)
 		return;
 	envelope_open_header(v, name);
 	printable_put(&v->text, value.data, value.len);
-	envelope_close_header(v);
-}
-
-static void
-add_id(struct envelope *v, const struct envelope_form *f, struct msg *m)
-{
-	struct message_id	id = msg_id(m);
-
-	envelope_open_header(v, MESSAGE_ID_HEADER);
-	msg_put_id(&v->text, f->id_prefix, m);
-	envelope_close_header(v);
-	if (!msg_has_own_id(m))
-		return;
-	envelope_open_header(v, MESSAGE_ID_OWN_HEADER);
-	message_id_put(&v->text, f->id_prefix, &id);
-	envelope_close_header(v);
-	if (!m->renamed)
-		return;
-	envelope_open_header(v, MESSAGE_ID_AUTHOR_HEADER);
-	msg_put_author_id(&v->text, m);
-	envelope_close_header(v);
-}
-
-/* An application's column may be a text, with whatever is in it. */
-static void
-add_time(struct envelope *v, struct bytes time)
-{
-	if (!printable_is(time.data, time.len)) {
-		add_column(v, MESSAGE_TIME_HEADER, time);
-		return;
-	}
-	envelope_open_header(v, MESSAGE_TIME_HEADER);
-	envelope_put_time(&v->text, time);
 	envelope_close_header(v);
 }
 
@@ -104,7 +71,21 @@ static void
 add_columns(struct envelope *v, const struct envelope_form *f,
     struct msg *m)
 {
-	add_id(v, f, m);
+	struct message_id	id = msg_id(m);
+
+	envelope_open_header(v, MESSAGE_ID_HEADER);
+	msg_put_id(&v->text, f->id_prefix, m);
+	envelope_close_header(v);
+	if (msg_has_own_id(m)) {
+		envelope_open_header(v, MESSAGE_ID_OWN_HEADER);
+		message_id_put(&v->text, f->id_prefix, &id);
+		envelope_close_header(v);
+	}
+	if (msg_has_own_id(m) && m->renamed) {
+		envelope_open_header(v, MESSAGE_ID_AUTHOR_HEADER);
+		msg_put_author_id(&v->text, m);
+		envelope_close_header(v);
+	}
 	if (f->stream[0] != '\0') {
 		envelope_open_header(v, "Nats-Expected-Stream");
 		buf_str(&v->text, f->stream);
@@ -118,8 +99,14 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 		buf_u64(&v->text, m->replay);
 		envelope_close_header(v);
 	}
-	if (m->time.data != NULL)
-		add_time(v, m->time);
+	/* An application's column may be a text, with whatever is in it. */
+	if (m->time.data != NULL && !printable_is(m->time.data, m->time.len))
+		add_column(v, MESSAGE_TIME_HEADER, m->time);
+	else if (m->time.data != NULL) {
+		envelope_open_header(v, MESSAGE_TIME_HEADER);
+		envelope_put_time(&v->text, m->time);
+		envelope_close_header(v);
+	}
 	add_column(v, "Outbox-Partition", m->partition);
 	add_column(v, "Outbox-Key", m->key);
 	add_column(v, "Outbox-Type", m->type);
@@ -174,50 +161,35 @@ is_tokens(struct bytes b)
 	    memmem(b.data, b.len, "..", 2) == NULL;
 }
 
-/* A key may have any bytes; in a subject such a key is written in hex. */
-static void
-put_key(struct envelope *v, struct bytes key)
-{
-	if (key.data != NULL && !is_tokens(key))
-		printable_put_hex(&v->text, key.data, key.len);
-	else
-		put_bytes(v, key);
-}
-
 static bool
 is_name(const char *name, size_t len, const char *other)
 {
 	return len == strlen(other) && memcmp(name, other, len) == 0;
 }
 
-/* Any value can be a segment of a path. */
-static void
-put_segment(struct envelope *v, const struct envelope_form *f,
-    const struct msg *m, const char *name, size_t len)
-{
-	struct buf	*b = &v->scratch;
-
-	buf_clear(b);
-	if (is_name(name, len, "stream_id"))
-		buf_add(b, m->key.data == NULL ? "" : m->key.data, m->key.len);
-	else if (is_name(name, len, "partition"))
-		buf_add(b, m->partition.data == NULL ? "" : m->partition.data,
-		    m->partition.len);
-	else if (m->type.data != NULL)
-		type_tokens_put(b, &f->types, m->type);
-	url_path_put(&v->text, b->data, b->len);
-}
-
 static void
 put_placeholder(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, const char *name, size_t len)
 {
-	if (f->driver != DRIVER_NATS)
-		put_segment(v, f, m, name, len);
-	else if (is_name(name, len, "stream_id"))
-		put_key(v, m->key);
-	else if (is_name(name, len, "partition"))
-		put_bytes(v, m->partition);
+	struct buf	*b = &v->scratch;
+	bool		 key = is_name(name, len, "stream_id");
+	bool		 partition = is_name(name, len, "partition");
+
+	/* Any value can be a segment of a path. */
+	if (f->driver != DRIVER_NATS) {
+		buf_clear(b);
+		if (key || partition)
+			put_bytes(b, key ? m->key : m->partition);
+		else if (m->type.data != NULL)
+			type_tokens_put(b, &f->types, m->type);
+		url_path_put(&v->text, b->data, b->len);
+		return;
+	}
+	/* A key may have any bytes; in a subject such a key is hex digits. */
+	if (key && m->key.data != NULL && !is_tokens(m->key))
+		printable_put_hex(&v->text, m->key.data, m->key.len);
+	else if (key || partition)
+		put_bytes(&v->text, key ? m->key : m->partition);
 	else if (m->type.data != NULL)		/* event_type or topic */
 		type_tokens_put(&v->text, &f->types, m->type);
 }

@@ -111,51 +111,11 @@ put_integer(struct envelope *v, const char *name, struct bytes value)
 		put_column(v, name, value);
 }
 
-static void
-put_time(struct envelope *v, struct bytes time)
-{
-	if (!envelope_has(time) || !printable_is(time.data, time.len))
-		return;
-	buf_clear(&v->scratch);
-	envelope_put_time(&v->scratch, time);
-	envelope_put_text(&v->body, "time",
-	    (struct bytes){ v->scratch.data, v->scratch.len });
-}
-
-/* As stored, or an empty object.  The parser has read deeper ones. */
-static int
-put_metadata(struct envelope *v, const struct msg *m, const json_t *metadata,
-    struct err *e)
-{
-	if (metadata != NULL &&
-	    !json_text_is_valid(m->metadata.data, m->metadata.len))
-		return err_set(e, "metadata cannot stand in a JSON object: it "
-		    "is nested deeper than %d", JSON_TEXT_DEEPEST);
-	envelope_put_name(&v->body, "metadata");
-	if (metadata != NULL)
-		buf_add(&v->body, m->metadata.data, m->metadata.len);
-	else
-		buf_str(&v->body, "{}");
-	return 0;
-}
-
-static void
-put_row(struct envelope *v, struct msg *m)
-{
-	put_column(v, "key", m->key);
-	put_column(v, "type", m->type);
-	put_integer(v, "version", m->version);
-	put_time(v, m->time);
-	put_column(v, "partition", m->partition);
-	put_integer(v, "stream_sequence", m->stream_sequence);
-	put_column(v, "correlation_id", m->correlation);
-}
-
 int
 envelope_put_json(struct envelope *v, const struct envelope_form *f,
     struct msg *m, json_t *metadata, struct err *e)
 {
-	struct buf		*b = &v->body;
+	struct buf	*b = &v->body;
 
 	buf_str(b, "{");
 	buf_clear(&v->scratch);
@@ -164,9 +124,28 @@ envelope_put_json(struct envelope *v, const struct envelope_form *f,
 	    (struct bytes){ v->scratch.data, v->scratch.len });
 	envelope_put_name(b, "sequence");
 	buf_u64(b, m->sequence);
-	put_row(v, m);
-	if (put_metadata(v, m, metadata, e) < 0)
-		return -1;
+	put_column(v, "key", m->key);
+	put_column(v, "type", m->type);
+	put_integer(v, "version", m->version);
+	if (envelope_has(m->time) && printable_is(m->time.data, m->time.len)) {
+		buf_clear(&v->scratch);
+		envelope_put_time(&v->scratch, m->time);
+		envelope_put_text(b, "time",
+		    (struct bytes){ v->scratch.data, v->scratch.len });
+	}
+	put_column(v, "partition", m->partition);
+	put_integer(v, "stream_sequence", m->stream_sequence);
+	put_column(v, "correlation_id", m->correlation);
+	/* As stored, or an empty object.  The parser has read deeper ones. */
+	if (metadata != NULL &&
+	    !json_text_is_valid(m->metadata.data, m->metadata.len))
+		return err_set(e, "metadata cannot stand in a JSON object: it "
+		    "is nested deeper than %d", JSON_TEXT_DEEPEST);
+	envelope_put_name(b, "metadata");
+	if (metadata != NULL)
+		buf_add(b, m->metadata.data, m->metadata.len);
+	else
+		buf_str(b, "{}");
 	put_column(v, "content_type", m->content_type);
 	if (m->payload.data != NULL)
 		envelope_put_payload(v, m, "payload", "payload_base64");

@@ -14,25 +14,6 @@
 
 #include "conf/conf.h"
 
-static bool
-is_line(struct bytes b)
-{
-	return b.data == NULL || (memchr(b.data, '\r', b.len) == NULL &&
-	    memchr(b.data, '\n', b.len) == NULL &&
-	    memchr(b.data, '\0', b.len) == NULL);
-}
-
-/* Names that this form of envelope gives a value. */
-static bool
-is_name_of_form(const struct envelope *v, const struct envelope_form *f,
-    const char *name)
-{
-	return (v->typed &&
-	    strcasecmp(name, ENVELOPE_CONTENT_TYPE) == 0) ||
-	    (f->kind >= ENVELOPE_CLOUDEVENTS &&
-	    strncasecmp(name, "ce-", 3) == 0);
-}
-
 /* True for an HTTP token that is not a name of ours or the server's. */
 static bool
 is_free_name(const char *name)
@@ -47,32 +28,21 @@ is_free_name(const char *name)
 	return true;
 }
 
-/* Write the shortest digits that read back as the same number. */
-static bool
-put_real(struct envelope *v, double real)
-{
-	char	text[40];
-
-	/* Above 2^53 an integer read as a real may be another number. */
-	if (v->rounded && fabs(real) >= 9007199254740992.0)
-		return false;
-	snprintf(text, sizeof(text), "%.15g", real);
-	if (strtod(text, NULL) != real)
-		snprintf(text, sizeof(text), "%.17g", real);
-	buf_str(&v->text, text);
-	return true;
-}
-
 static bool
 put_scalar(struct envelope *v, json_t *value)
 {
 	struct bytes	text;
+	double		real;
+	char		digits[40];
 
 	switch (json_typeof(value)) {
 	case JSON_STRING:
 		text.data = json_string_value(value);
 		text.len = json_string_length(value);
-		if (text.len == 0 || !is_line(text))
+		if (text.len == 0 ||
+		    memchr(text.data, '\r', text.len) != NULL ||
+		    memchr(text.data, '\n', text.len) != NULL ||
+		    memchr(text.data, '\0', text.len) != NULL)
 			return false;
 		buf_add(&v->text, text.data, text.len);
 		return true;
@@ -81,7 +51,16 @@ put_scalar(struct envelope *v, json_t *value)
 		    json_integer_value(value));
 		return true;
 	case JSON_REAL:
-		return put_real(v, json_real_value(value));
+		real = json_real_value(value);
+		/* Above 2^53 an integer read as a real may be another one. */
+		if (v->rounded && fabs(real) >= 9007199254740992.0)
+			return false;
+		/* The shortest digits that read back as the same number. */
+		snprintf(digits, sizeof(digits), "%.15g", real);
+		if (strtod(digits, NULL) != real)
+			snprintf(digits, sizeof(digits), "%.17g", real);
+		buf_str(&v->text, digits);
+		return true;
 	case JSON_TRUE:
 	case JSON_FALSE:
 		buf_str(&v->text, json_is_true(value) ? "true" : "false");
@@ -91,54 +70,11 @@ put_scalar(struct envelope *v, json_t *value)
 	}
 }
 
-static void
-add_entry(struct envelope *v, const struct envelope_form *f, const char *name,
-    json_t *value)
-{
-	size_t	start = v->text.len;
-
-	if (v->nheaders == ENVELOPE_MAX_HEADERS || !is_free_name(name) ||
-	    is_name_of_form(v, f, name)) {
-		v->skipped++;
-		return;
-	}
-	envelope_open_header(v, name);
-	if (!put_scalar(v, value)) {
-		buf_chop(&v->text, v->text.len - start);
-		v->skipped++;
-		return;
-	}
-	envelope_close_header(v);
-}
-
-static json_t *
-parse_metadata(struct envelope *v, struct bytes text, json_error_t *je)
-{
-	size_t	flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
-	json_t	*root;
-
-	root = json_loadb(text.data, text.len, flags, je);
-	/* An integer of more than 64 bits is legal JSON, too. */
-	v->rounded = root == NULL &&
-	    json_error_code(je) == json_error_numeric_overflow;
-	if (v->rounded)
-		root = json_loadb(text.data, text.len,
-		    flags | JSON_DECODE_INT_AS_REAL, je);
-	return root;
-}
-
-/* PHP writes an empty map as []. */
-static bool
-is_empty(const json_t *root)
-{
-	return json_is_null(root) ||
-	    (json_is_array(root) && json_array_size(root) == 0);
-}
-
 int
 envelope_read_metadata(struct envelope *v, struct bytes text, json_t **root,
     struct err *e)
 {
+	size_t		 flags = JSON_ALLOW_NUL | JSON_DECODE_ANY;
 	json_error_t	 je;
 	json_t		*read;
 	int		 rc = 0;
@@ -149,13 +85,22 @@ envelope_read_metadata(struct envelope *v, struct bytes text, json_t **root,
 		    text.len, MSG_METADATA_MAX);
 	if (!envelope_has(text))
 		return 0;
-	if ((read = parse_metadata(v, text, &je)) == NULL)
+	read = json_loadb(text.data, text.len, flags, &je);
+	/* An integer of more than 64 bits is legal JSON, too. */
+	v->rounded = read == NULL &&
+	    json_error_code(&je) == json_error_numeric_overflow;
+	if (v->rounded)
+		read = json_loadb(text.data, text.len,
+		    flags | JSON_DECODE_INT_AS_REAL, &je);
+	if (read == NULL)
 		return err_set(e, "metadata is not JSON: %s", je.text);
 	if (json_is_object(read)) {
 		*root = read;
 		return 0;
 	}
-	if (!is_empty(read))
+	/* PHP writes an empty map as []. */
+	if (!json_is_null(read) &&
+	    !(json_is_array(read) && json_array_size(read) == 0))
 		rc = err_set(e, "metadata is not a JSON object");
 	json_decref(read);
 	return rc;
@@ -168,6 +113,25 @@ envelope_add_metadata(struct envelope *v, const struct envelope_form *f,
 	json_t		*value;
 	const char	*name;
 
-	json_object_foreach(root, name, value)
-		add_entry(v, f, name, value);
+	json_object_foreach(root, name, value) {
+		size_t	start = v->text.len;
+		/* Does this form of envelope give it a value? */
+		bool	taken = (v->typed &&
+			    strcasecmp(name, ENVELOPE_CONTENT_TYPE) == 0) ||
+			    (f->kind >= ENVELOPE_CLOUDEVENTS &&
+			    strncasecmp(name, "ce-", 3) == 0);
+
+		if (taken || v->nheaders == ENVELOPE_MAX_HEADERS ||
+		    !is_free_name(name)) {
+			v->skipped++;
+			continue;
+		}
+		envelope_open_header(v, name);
+		if (put_scalar(v, value))
+			envelope_close_header(v);
+		else {
+			buf_chop(&v->text, v->text.len - start);
+			v->skipped++;
+		}
+	}
 }

@@ -79,7 +79,7 @@ struct pub_ops {
 	const char	*peer;		/* what logs call its other end */
 
 	/*
-	 * Answers come in the order of sending, but for those of duplicates: if
+	 * Answers come in the order of sending, but not to duplicates: if
 	 * a later message was stored, there will be no answer to this one.
 	 */
 	bool		 in_order;

@@ -71,6 +71,14 @@ pub_none_unread(void *arg)
 	return 0;
 }
 
+void
+pub_no_proceed(void *arg, const struct pollfd *fds, size_t n)
+{
+	(void)arg;
+	(void)fds;
+	(void)n;
+}
+
 bool
 pub_no_wakeup(void *arg)
 {

@@ -24,6 +24,9 @@ bool		 pub_no_removed(void *, struct stream_removed *, struct err *);
 /* No limit of its own: of a payload, of messages that are out. */
 int64_t		 pub_no_limit(void *);
 
+/* It waits for no descriptor. */
+void		 pub_no_proceed(void *, const struct pollfd *, size_t n);
+
 int64_t		 pub_none_unread(void *);
 bool		 pub_no_wakeup(void *);
 enum error_class pub_no_complaint(void *, enum pub_about, struct err *);

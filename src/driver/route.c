@@ -48,16 +48,6 @@ type_matches(const char *pattern, const struct msg *m)
 	    m->type.data == NULL ? "" : m->type.data, m->type.len);
 }
 
-static json_t *
-metadata_of(struct headers *h, const struct msg *m)
-{
-	if (!h->parsed && m->metadata.data != NULL)
-		h->root = json_loadb(m->metadata.data, m->metadata.len,
-		    JSON_ALLOW_NUL, NULL);
-	h->parsed = true;
-	return h->root;
-}
-
 static bool
 value_matches(const char *pattern, const json_t *value)
 {
@@ -76,22 +66,22 @@ value_matches(const char *pattern, const json_t *value)
 }
 
 static bool
-header_matches(const char *rule, struct headers *h, const struct msg *m)
-{
-	size_t	n = strcspn(rule, "=");
-
-	if (rule[0] == '\0')
-		return true;
-	return value_matches(rule + n + 1,
-	    json_object_getn(metadata_of(h, m), rule, n));
-}
-
-static bool
 rule_matches(const struct conf_route *rule, struct headers *h,
     const struct msg *m)
 {
-	return type_matches(rule->type, m) && type_matches(rule->topic, m) &&
-	    header_matches(rule->header, h, m);
+	const char	*header = rule->header;
+	size_t		 n = strcspn(header, "=");
+
+	if (!type_matches(rule->type, m) || !type_matches(rule->topic, m))
+		return false;
+	if (header[0] == '\0')
+		return true;
+	if (!h->parsed && m->metadata.data != NULL)
+		h->root = json_loadb(m->metadata.data, m->metadata.len,
+		    JSON_ALLOW_NUL, NULL);
+	h->parsed = true;
+	return value_matches(header + n + 1,
+	    json_object_getn(h->root, header, n));
 }
 
 const struct route *

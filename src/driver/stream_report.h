@@ -37,7 +37,7 @@ struct stream_report {
 
 /*
  * What a question about a stream has brought.  An error says nothing of what
- * is in the stream, so a zeroed state is not that of an empty one.
+ * is in the stream, so a zeroed state is not the state of an empty one.
  */
 enum stream_answer {
 	STREAM_UNKNOWN,		/* no answer: nothing else of it counts */
@@ -69,7 +69,7 @@ struct stream_state {
 	bool		keeps;		/* nobody may delete or purge */
 	uint64_t	gaps;		/* sequences from first to last without
 					   a message; */
-	uint64_t	deleted;	/* those of them that the broker knows
+	uint64_t	deleted;	/* so many of the gaps the broker knows
 					   as deleted */
 	uint64_t	damage;		/* bytes that the broker says it has
 					   lost */
@@ -79,7 +79,7 @@ struct stream_state {
 struct stream_removed {
 	struct stream_state state;
 	struct sequence_set deleted;
-	struct sequence_set damaged;	/* lost by its store; not all of these */
+	struct sequence_set damaged;	/* lost by its store; not complete */
 };
 
 void	stream_removed_free(struct stream_removed *);

@@ -13,25 +13,19 @@ type_tokens_of(const struct conf *c)
 	    &c->publish.type_aliases };
 }
 
-/* NULL: it has none. */
-static const char *
-alias(const struct conf_map *aliases, struct bytes type)
-{
-	for (size_t i = 0; aliases != NULL && i < aliases->n; i++) {
-		const struct conf_pair	*p = &aliases->items[i];
-
-		if (strlen(p->name) == type.len &&
-		    memcmp(p->name, type.data, type.len) == 0)
-			return p->value;
-	}
-	return NULL;
-}
-
 void
 type_tokens_put(struct buf *b, const struct type_tokens *t, struct bytes type)
 {
-	const char	*tokens = alias(t->aliases, type);
+	const char	*tokens = NULL;
 
+	for (size_t i = 0; t->aliases != NULL && i < t->aliases->n &&
+	    tokens == NULL; i++) {
+		const struct conf_pair	*p = &t->aliases->items[i];
+
+		if (strlen(p->name) == type.len &&
+		    memcmp(p->name, type.data, type.len) == 0)
+			tokens = p->value;
+	}
 	if (tokens != NULL)
 		buf_str(b, tokens);
 	else if (t->type_case == CASE_NONE)

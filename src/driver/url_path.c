@@ -7,36 +7,27 @@
 
 #include "util/printable.h"
 
-static void
-put_byte(struct buf *b, char c)
-{
-	static const char	hex[] = "0123456789ABCDEF";
-	unsigned char		u = (unsigned char)c;
-
-	if ((u < 0x80 && isalnum(u)) || (c != '\0' && strchr("-._~", c) != NULL)) {
-		buf_add(b, &c, 1);
-		return;
-	}
-	buf_str(b, "%");
-	buf_add(b, &hex[u >> 4], 1);
-	buf_add(b, &hex[u & 15], 1);
-}
-
 void
 url_path_put(struct buf *b, const char *value, size_t n)
 {
+	static const char	hex[] = "0123456789ABCDEF";
+
 	if (!printable_is(value, n)) {
 		printable_put_hex(b, value, n);
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		put_byte(b, value[i]);
-}
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)value[i];
 
-static bool
-leads_elsewhere(const char *segment, size_t n)
-{
-	return n == 0 || (n <= 2 && memcmp(segment, "..", n) == 0);
+		if ((c < 0x80 && isalnum(c)) ||
+		    (c != '\0' && strchr("-._~", c) != NULL)) {
+			buf_add(b, &value[i], 1);
+			continue;
+		}
+		buf_str(b, "%");
+		buf_add(b, &hex[c >> 4], 1);
+		buf_add(b, &hex[c & 15], 1);
+	}
 }
 
 int
@@ -49,7 +40,7 @@ url_path_check(const char *path, struct err *e)
 		    strlen(path), URL_PATH_MAX);
 	for (const char *p = path; *path != '\0'; p += n + 1) {
 		n = strcspn(p, "/");
-		if (leads_elsewhere(p, n))
+		if (n == 0 || (n <= 2 && memcmp(p, "..", n) == 0))
 			return err_set(e, "path \"%s\" is not legal: a segment "
 			    "is empty, . or ..", path);
 		if (p[n] == '\0')

@@ -19,12 +19,12 @@
 void		drivers_new(struct pub[CONF_DRIVERS], const struct conf *,
 		    const char *name);
 
-/* The same of one of them: the broker, if it is used. */
+/* The same for one driver: the broker's, if it is used. */
 struct pub	drivers_new_first(const struct conf *, const char *name);
 
 /*
- * The same of the one among them that keeps messages and can be asked for
- * them; its ops are NULL if there is none.
+ * The same for the driver whose messages are kept and can be asked for; its
+ * ops are NULL if there is none.
  */
 struct pub	drivers_new_asked(const struct conf *, const char *name);
 

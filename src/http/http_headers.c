@@ -34,8 +34,8 @@ add(struct request *r, const char *name, const char *value)
 }
 
 /*
- * Names that keep their meaning: ours, of which metadata has none (see
- * envelope_metadata.c), those of tracing and of an envelope, and those that the
+ * Names that keep their meaning: the daemon's, which metadata cannot have (see
+ * envelope_metadata.c), names of tracing and of an envelope, and what the
  * configuration allows.  Proxies and servers obey more names than any list of
  * forbidden ones could have.
  */
@@ -110,34 +110,6 @@ is_there(const struct request *r, const char *prefix, const char *name)
 	return false;
 }
 
-static void
-add_those_of_the_row(struct request *r, const struct envelope *v)
-{
-	for (size_t i = 0; i < v->nheaders; i++) {
-		const char *name = envelope_name(v, i);
-		const char *value = envelope_value(v, i);
-		bool plain = is_plain(r->http, name);
-		const char *prefix = plain ? "" : "Outbox-Meta-";
-
-		if (strcmp(name, MESSAGE_ID_HEADER) == 0)
-			add(r, "Idempotency-Key", value);
-		else if (strcmp(name, "Outbox-Key") == 0)
-			add(r, "X-Outbox-Key", value);
-		else if (is_clean(value) && !is_there(r, prefix, name) &&
-		    !(plain && is_fixed(r->http, name)))
-			add_prefixed(r, prefix, name, value);
-	}
-}
-
-static void
-add_token(struct request *r)
-{
-	buf_clear(&r->line);
-	buf_str(&r->line, "Authorization: Bearer ");
-	buf_str(&r->line, r->http->token);
-	r->headers = curl_slist_append(r->headers, r->line.data);
-}
-
 void
 http_headers_make(struct request *r, const struct envelope *v)
 {
@@ -145,15 +117,32 @@ http_headers_make(struct request *r, const struct envelope *v)
 
 	curl_slist_free_all(r->headers);
 	r->headers = NULL;
-	add_those_of_the_row(r, v);
+	for (size_t i = 0; i < v->nheaders; i++) {
+		const char *name = envelope_name(v, i);
+		const char *value = envelope_value(v, i);
+		bool plain = is_plain(h, name);
+		const char *prefix = plain ? "" : "Outbox-Meta-";
+
+		if (strcmp(name, MESSAGE_ID_HEADER) == 0)
+			add(r, "Idempotency-Key", value);
+		else if (strcmp(name, "Outbox-Key") == 0)
+			add(r, "X-Outbox-Key", value);
+		else if (is_clean(value) && !is_there(r, prefix, name) &&
+		    !(plain && is_fixed(h, name)))
+			add_prefixed(r, prefix, name, value);
+	}
 	if (!is_there(r, "", "Content-Type"))
 		add(r, "Content-Type", json_text_is_valid(v->payload.data,
 		    v->payload.len) ? "application/json" :
 		    h->conf->http.content_type);
 	for (size_t i = 0; i < h->nfixed; i++)
 		add(r, h->fixed[i].name, h->fixed[i].value);
-	if (h->token[0] != '\0')
-		add_token(r);
+	if (h->token[0] != '\0') {
+		buf_clear(&r->line);
+		buf_str(&r->line, "Authorization: Bearer ");
+		buf_str(&r->line, h->token);
+		r->headers = curl_slist_append(r->headers, r->line.data);
+	}
 	/* Not to wait for leave to send a long body. */
 	r->headers = curl_slist_append(r->headers, "Expect:");
 }
@@ -193,41 +182,6 @@ http_headers_strip(struct request *r)
 	take_out(r, is_secret);
 }
 
-/* Over the time, a dot and the body. */
-static void
-add_first_form(struct request *r, const char *time)
-{
-	struct buf	text = { 0 }, value = { 0 };
-
-	buf_str(&text, time);
-	buf_str(&text, ".");
-	buf_add(&text, r->body.data, r->body.len);
-	http_sign(r->http, &text, &value);
-	add(r, "X-Signature", value.data);
-	buf_free(&text);
-	buf_free(&value);
-}
-
-static const char *
-id_of(const struct request *r)
-{
-	static const char	name[] = "Idempotency-Key";
-
-	for (struct curl_slist *s = r->headers; s != NULL; s = s->next)
-		if (is_named(s->data, name))
-			return s->data + strlen(name) + 2;
-	return "";
-}
-
-static const char *
-path_of(const struct request *r)
-{
-	const char	*host = strstr(r->url.data, "://") + 3;
-	const char	*path = host + strcspn(host, "/");
-
-	return *path == '\0' ? "/" : path;
-}
-
 /*
  * The lengths are first, so that no part can be taken for another's.  No text
  * of the first form begins with a letter.
@@ -235,9 +189,18 @@ path_of(const struct request *r)
 static void
 add_second_form(struct request *r, const char *time)
 {
-	const char	*parts[] = { id_of(r), time, "POST", path_of(r) };
-	struct buf	 text = { 0 }, value = { 0 };
+	static const char	 name[] = "Idempotency-Key";
+	const char		*host = strstr(r->url.data, "://") + 3;
+	const char		*path = host + strcspn(host, "/");
+	const char		*parts[] = { "", time, "POST",
+				    *path == '\0' ? "/" : path };
+	struct buf		 text = { 0 }, value = { 0 };
+	struct curl_slist	*id = r->headers;
 
+	while (id != NULL && !is_named(id->data, name))
+		id = id->next;
+	if (id != NULL)
+		parts[0] = id->data + strlen(name) + 2;
 	buf_str(&text, "v2");
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		buf_printf(&text, " %zu", strlen(parts[i]));
@@ -254,13 +217,21 @@ add_second_form(struct request *r, const char *time)
 void
 http_headers_sign(struct request *r, int64_t now)
 {
-	char	time[24];
+	struct buf	text = { 0 }, value = { 0 };
+	char		time[24];
 
 	if (r->http->nkeys == 0 || r->foreign)
 		return;
 	take_out(r, is_of_signature);
 	snprintf(time, sizeof(time), "%" PRId64, now);
 	add(r, "X-Timestamp", time);
-	add_first_form(r, time);
+	/* The first form is over the time, a dot and the body. */
+	buf_str(&text, time);
+	buf_str(&text, ".");
+	buf_add(&text, r->body.data, r->body.len);
+	http_sign(r->http, &text, &value);
+	add(r, "X-Signature", value.data);
+	buf_free(&text);
+	buf_free(&value);
 	add_second_form(r, time);
 }

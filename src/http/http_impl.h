@@ -55,8 +55,8 @@ struct request {
 	unsigned		 redirects;	/* followed so far */
 	bool			 foreign;	/* at another host: no secrets */
 	bool			 started;	/* its first byte may be out */
-	int			 port;		/* ours, of its connection; 0:
-						   none yet */
+	int			 port;		/* the local one of its
+						   connection; 0: none yet */
 	int			 shared_port;	/* of the last connection that
 						   answered this handle with
 						   HTTP/2; 0: none */

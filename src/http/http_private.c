@@ -56,14 +56,6 @@ begins_with(const struct in6_addr *in6, const char *bytes, size_t n)
 	return memcmp(in6->s6_addr, bytes, n) == 0;
 }
 
-/* ISATAP: the last 64 bits are ::5efe:a.b.c.d or ::200:5efe:a.b.c.d. */
-static bool
-is_isatap(const struct in6_addr *in6)
-{
-	return (in6->s6_addr[8] & 0xfd) == 0 && in6->s6_addr[9] == 0 &&
-	    in6->s6_addr[10] == 0x5e && in6->s6_addr[11] == 0xfe;
-}
-
 /*
  * Public are the addresses in 2000::/3 that IANA's registry does not keep for a
  * purpose.  Addresses that carry one of IPv4 are judged by that.
@@ -78,7 +70,9 @@ is_private_v6(const struct in6_addr *in6)
 		return is_private_v4(v4_at(in6, 12));
 	if ((a[0] & 0xe0) != 0x20)
 		return true;
-	if (is_isatap(in6) && is_private_v4(v4_at(in6, 12)))
+	/* ISATAP: the last 64 bits are ::5efe:a.b.c.d or ::200:5efe:a.b.c.d. */
+	if ((a[8] & 0xfd) == 0 && a[9] == 0 && a[10] == 0x5e && a[11] == 0xfe &&
+	    is_private_v4(v4_at(in6, 12)))
 		return true;
 	if (begins_with(in6, "\x20\x02", 2))	/* 6to4 */
 		return is_private_v4(v4_at(in6, 2));

@@ -129,9 +129,17 @@ on_body(char *data, size_t one, size_t n, void *arg)
  * Handles
  */
 
+/* A new handle, with all that is the same for each request. */
 static void
-set_limits(CURL *c, const struct conf *conf)
+renew_handle(struct request *r)
 {
+	const struct conf	*conf = r->http->conf;
+	long			 verify = conf->http.tls.verify ? 1 : 0;
+	CURL			*c;
+
+	curl_easy_cleanup(r->easy);
+	if ((r->easy = c = curl_easy_init()) == NULL)
+		abort();
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS,
 	    (long)conf->publish.timeout_ms);
@@ -147,12 +155,6 @@ set_limits(CURL *c, const struct conf *conf)
 	/* "" also keeps it from reading variables such as http_proxy. */
 	curl_easy_setopt(c, CURLOPT_PROXY, conf->http.proxy);
 	curl_easy_setopt(c, CURLOPT_NOPROXY, "");
-}
-
-static void
-set_tls(CURL *c, const struct conf *conf)
-{
-	long	verify = conf->http.tls.verify ? 1 : 0;
 
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, verify);
 	curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, verify * 2);
@@ -163,11 +165,7 @@ set_tls(CURL *c, const struct conf *conf)
 	if (conf->http.tls.key[0] != '\0')
 		curl_easy_setopt(c, CURLOPT_SSLKEY, conf->http.tls.key);
 	curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-}
 
-static void
-set_callbacks(CURL *c, struct request *r)
-{
 	curl_easy_setopt(c, CURLOPT_PRIVATE, r);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, r->error);
 	curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_ready);
@@ -178,43 +176,9 @@ set_callbacks(CURL *c, struct request *r)
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, r);
 	curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, http_open_socket);
 	curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, r);
-}
-
-static void
-renew_handle(struct request *r)
-{
-	curl_easy_cleanup(r->easy);
-	if ((r->easy = curl_easy_init()) == NULL)
-		abort();
-	set_limits(r->easy, r->http->conf);
-	set_tls(r->easy, r->http->conf);
-	set_callbacks(r->easy, r);
-	curl_easy_setopt(r->easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(r->easy, CURLOPT_USERAGENT,
+	curl_easy_setopt(c, CURLOPT_POST, 1L);
+	curl_easy_setopt(c, CURLOPT_USERAGENT,
 	    PACKAGE_NAME "/" PACKAGE_VERSION);
-}
-
-static struct request *
-request_new(struct http *h)
-{
-	struct request	*r = xcalloc(1, sizeof(*r));
-
-	r->http = h;
-	h->requests = xreallocarray(h->requests, h->nrequests + 1,
-	    sizeof(*h->requests));
-	h->requests[h->nrequests++] = r;
-	return r;
-}
-
-static struct request *
-take_free(struct http *h)
-{
-	struct request	*r = h->free;
-
-	if (r == NULL)
-		return request_new(h);
-	h->free = r->next_free;
-	return r;
 }
 
 static void
@@ -257,19 +221,6 @@ http_requests_free(struct http *h)
  * Start
  */
 
-static void
-make_url(struct request *r, const struct envelope *v)
-{
-	const char	*endpoint = v->endpoint, *path = envelope_subject(v);
-
-	r->endpoint = endpoint;
-	buf_clear(&r->url);
-	buf_str(&r->url, endpoint);
-	if (path[0] != '\0' && endpoint[strlen(endpoint) - 1] != '/')
-		buf_str(&r->url, "/");
-	buf_str(&r->url, path);
-}
-
 /* For url and headers, which are new. */
 static int
 hand_over(struct request *r, struct err *e)
@@ -299,13 +250,28 @@ int
 http_request_start(struct http *h, const struct envelope *v, uint32_t index,
     struct err *e)
 {
-	struct request	*r = take_free(h);
+	const char	*endpoint = v->endpoint, *path = envelope_subject(v);
+	struct request	*r = h->free;
 
+	if (r != NULL)
+		h->free = r->next_free;
+	else {
+		r = xcalloc(1, sizeof(*r));
+		r->http = h;
+		h->requests = xreallocarray(h->requests, h->nrequests + 1,
+		    sizeof(*h->requests));
+		h->requests[h->nrequests++] = r;
+	}
 	r->busy = true;
 	r->index = index;
 	r->redirects = 0;
 	r->foreign = false;
-	make_url(r, v);
+	r->endpoint = endpoint;
+	buf_clear(&r->url);
+	buf_str(&r->url, endpoint);
+	if (path[0] != '\0' && endpoint[strlen(endpoint) - 1] != '/')
+		buf_str(&r->url, "/");
+	buf_str(&r->url, path);
 	buf_clear(&r->body);
 	buf_add(&r->body, v->payload.data == NULL ? "" : v->payload.data,
 	    v->payload.len);
@@ -341,40 +307,24 @@ same_part(CURLU *a, CURLU *b, CURLUPart part)
 	return same;
 }
 
-/* True if it may go there: not from https to http, and without a login. */
-static bool
-may_go(CURLU *from, CURLU *to)
-{
-	char	*scheme = part_of(to, CURLUPART_SCHEME);
-	char	*user = part_of(to, CURLUPART_USER);
-	bool	 may = user == NULL && scheme != NULL &&
-		    (strcmp(scheme, "https") == 0 ||
-		    same_part(from, to, CURLUPART_SCHEME));
-
-	curl_free(scheme);
-	curl_free(user);
-	return may;
-}
-
-static bool
-is_same_host(CURLU *from, CURLU *to)
-{
-	return same_part(from, to, CURLUPART_SCHEME) &&
-	    same_part(from, to, CURLUPART_HOST) &&
-	    same_part(from, to, CURLUPART_PORT);
-}
-
 /* Point the request at another place; false: it must not go there. */
 static bool
 turn_to(struct request *r, const char *url)
 {
 	CURLU	*from = curl_url(), *to = curl_url();
+	char	*scheme = NULL, *user = NULL;
 	bool	 may;
 
+	/* Not from https to http, and without a login. */
 	may = curl_url_set(from, CURLUPART_URL, r->url.data, 0) == CURLUE_OK &&
 	    curl_url_set(to, CURLUPART_URL, url, 0) == CURLUE_OK &&
-	    may_go(from, to);
-	if (may && !is_same_host(from, to)) {
+	    (user = part_of(to, CURLUPART_USER)) == NULL &&
+	    (scheme = part_of(to, CURLUPART_SCHEME)) != NULL &&
+	    (strcmp(scheme, "https") == 0 ||
+	    same_part(from, to, CURLUPART_SCHEME));
+	if (may && (!same_part(from, to, CURLUPART_SCHEME) ||
+	    !same_part(from, to, CURLUPART_HOST) ||
+	    !same_part(from, to, CURLUPART_PORT))) {
 		r->foreign = true;
 		http_headers_strip(r);
 	}
@@ -383,6 +333,8 @@ turn_to(struct request *r, const char *url)
 		buf_str(&r->url, url);
 		http_headers_sign(r, time(NULL));
 	}
+	curl_free(scheme);
+	curl_free(user);
 	curl_url_cleanup(from);
 	curl_url_cleanup(to);
 	return may;
@@ -454,22 +406,14 @@ http_request_abort(struct request *r)
 	give_back(r);
 }
 
-/* All of it that the time allowed is written. */
-static bool
-is_written(const struct request *r)
-{
-	curl_off_t	n = 0;
-
-	curl_easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &n);
-	return r->started && (size_t)n >= r->body.len;
-}
-
 void
 http_request_give_up(struct request *r)
 {
 	struct outcome_of_request	o = { .code = CURLE_SEND_ERROR };
+	curl_off_t			n = 0;
 
-	if (is_written(r))
+	curl_easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &n);
+	if (r->started && (size_t)n >= r->body.len)	/* all is written */
 		return;
 	r->late = true;
 	judge(r, &o);

@@ -31,71 +31,51 @@ http_secrets_forget(struct http *h)
 	h->nfixed = 0;
 }
 
-static int
-read_keys(struct http *h, struct err *e)
-{
-	const struct conf_signing_key	*k = h->conf->http.signing_keys.items;
-	size_t				 n = h->conf->http.signing_keys.n;
-
-	h->keys = xcalloc(n + 1, sizeof(*h->keys));
-	for (; h->nkeys < n; h->nkeys++, k++) {
-		char *secret = secret_read(k->file, "", e);
-
-		if (secret == NULL)
-			return err_in(e, "http.signing_keys: %s", k->id);
-		h->keys[h->nkeys] = (struct signing_key){ k->id, secret };
-	}
-	return 0;
-}
-
-static int
-read_headers(struct http *h, struct err *e)
-{
-	const struct conf_header	*c = h->conf->http.headers.items;
-	size_t				 n = h->conf->http.headers.n;
-
-	h->fixed = xcalloc(n + 1, sizeof(*h->fixed));
-	for (; h->nfixed < n; h->nfixed++, c++) {
-		char *value = conf_http_header(c, e);
-
-		if (value == NULL)
-			return -1;
-		h->fixed[h->nfixed] = (struct fixed_header){ c->name, value };
-	}
-	return 0;
-}
-
 int
 http_secrets_read(struct http *h, struct err *e)
 {
+	const struct conf_signing_key	*k = h->conf->http.signing_keys.items;
+	const struct conf_header	*c = h->conf->http.headers.items;
+	size_t				 nkeys = h->conf->http.signing_keys.n;
+	size_t				 nfixed = h->conf->http.headers.n;
+	char				*secret;
+
 	http_secrets_forget(h);
 	if ((h->token = conf_http_token(h->conf, e)) == NULL)
 		return err_in(e, "http token");
-	return read_keys(h, e) < 0 ? -1 : read_headers(h, e);
-}
-
-static void
-put_mac(const struct signing_key *k, const struct buf *text, struct buf *out)
-{
-	static const char	hex[] = "0123456789abcdef";
-	unsigned char		mac[EVP_MAX_MD_SIZE];
-	unsigned		n = 0;
-
-	HMAC(EVP_sha256(), k->secret, (int)strlen(k->secret),
-	    (const unsigned char *)text->data, text->len, mac, &n);
-	for (unsigned i = 0; i < n; i++) {
-		buf_add(out, &hex[mac[i] >> 4], 1);
-		buf_add(out, &hex[mac[i] & 15], 1);
+	h->keys = xcalloc(nkeys + 1, sizeof(*h->keys));
+	for (; h->nkeys < nkeys; h->nkeys++, k++) {
+		if ((secret = secret_read(k->file, "", e)) == NULL)
+			return err_in(e, "http.signing_keys: %s", k->id);
+		h->keys[h->nkeys] = (struct signing_key){ k->id, secret };
 	}
+	h->fixed = xcalloc(nfixed + 1, sizeof(*h->fixed));
+	for (; h->nfixed < nfixed; h->nfixed++, c++) {
+		if ((secret = conf_http_header(c, e)) == NULL)
+			return -1;
+		h->fixed[h->nfixed] = (struct fixed_header){ c->name, secret };
+	}
+	return 0;
 }
 
 void
 http_sign(const struct http *h, const struct buf *text, struct buf *out)
 {
+	static const char	hex[] = "0123456789abcdef";
+	unsigned char		mac[EVP_MAX_MD_SIZE];
+
 	for (size_t i = 0; i < h->nkeys; i++) {
+		const struct signing_key *k = &h->keys[i];
+		unsigned n = 0;
+
 		buf_str(out, i == 0 ? "" : ",");
-		buf_str(out, h->keys[i].id);
+		buf_str(out, k->id);
 		buf_str(out, "=");
-		put_mac(&h->keys[i], text, out);
+		HMAC(EVP_sha256(), k->secret, (int)strlen(k->secret),
+		    (const unsigned char *)text->data, text->len, mac, &n);
+		for (unsigned at = 0; at < n; at++) {
+			buf_add(out, &hex[mac[at] >> 4], 1);
+			buf_add(out, &hex[mac[at] & 15], 1);
+		}
 	}
 }

@@ -86,24 +86,6 @@ judge_not_sent(const struct outcome_of_request *o, struct pub_answer *a)
 	return true;
 }
 
-/*
- * Whether it was processed is not known.  A server that goes away (GOAWAY) ends
- * all requests of its connection; which of them it has not begun, libcurl sends
- * again by itself, if it got to know that.  An error of one stream is not theirs.
- */
-static bool
-judge_broken(const struct outcome_of_request *o, struct pub_answer *a)
-{
-	a->verdict = o->together && !o->long_head &&
-	    o->code != CURLE_HTTP2_STREAM ? VERDICT_LOST_TOGETHER :
-	    VERDICT_LOST;
-	a->class = CLASS_LOST;
-	snprintf(a->text, sizeof(a->text), "no complete answer: %s",
-	    o->long_head ? "its headers are longer than 16 KiB" :
-	    curl_easy_strerror(o->code));
-	return true;
-}
-
 bool
 http_judge(const struct outcome_of_request *o, struct pub_answer *a)
 {
@@ -115,5 +97,20 @@ http_judge(const struct outcome_of_request *o, struct pub_answer *a)
 		return judge_status(o, a);
 	if (!o->started)
 		return judge_not_sent(o, a);
-	return o->code != CURLE_OPERATION_TIMEDOUT && judge_broken(o, a);
+	if (o->code == CURLE_OPERATION_TIMEDOUT)
+		return false;
+	/*
+	 * Whether it was processed is not known.  A server that goes away
+	 * (GOAWAY) ends all requests of its connection; libcurl itself sends
+	 * again what it has not begun, if it got to know that.  An error of one
+	 * stream is of one request.
+	 */
+	a->verdict = o->together && !o->long_head &&
+	    o->code != CURLE_HTTP2_STREAM ? VERDICT_LOST_TOGETHER :
+	    VERDICT_LOST;
+	a->class = CLASS_LOST;
+	snprintf(a->text, sizeof(a->text), "no complete answer: %s",
+	    o->long_head ? "its headers are longer than 16 KiB" :
+	    curl_easy_strerror(o->code));
+	return true;
 }

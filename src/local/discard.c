@@ -77,14 +77,6 @@ discard_prepare(void *arg, struct pub_polls *p)
 		p->timeout_ms = 0;
 }
 
-static void
-discard_proceed(void *arg, const struct pollfd *fds, size_t n)
-{
-	(void)arg;
-	(void)fds;
-	(void)n;
-}
-
 static bool
 discard_answer(void *arg, struct pub_answer *a)
 {
@@ -119,7 +111,7 @@ static const struct pub_ops ops = {
 	.begin = discard_begin,
 	.send = discard_send,
 	.prepare = discard_prepare,
-	.proceed = discard_proceed,
+	.proceed = pub_no_proceed,
 	.woken = pub_no_wakeup,
 	.answer = discard_answer,
 	.complaint = pub_no_complaint,

@@ -52,22 +52,6 @@ header(const struct envelope *v, const char *name)
 	return NULL;
 }
 
-static void
-put_members(struct buf *b, const struct envelope *v)
-{
-	for (size_t i = 0; i < NMEMBERS; i++) {
-		const char *value = header(v, members[i].header);
-
-		buf_str(b, i == 0 ? "" : ",");
-		put_text(b, members[i].member);
-		buf_str(b, ":");
-		if (value == NULL)
-			buf_str(b, "null");
-		else
-			put_text(b, value);
-	}
-}
-
 static bool
 is_member(const char *name)
 {
@@ -75,37 +59,6 @@ is_member(const char *name)
 		if (strcmp(members[i].header, name) == 0)
 			return true;
 	return false;
-}
-
-static void
-put_headers(struct buf *b, const struct envelope *v)
-{
-	const char	*comma = "";
-
-	buf_str(b, ",\"headers\":{");
-	for (size_t i = 0; i < v->nheaders; i++) {
-		if (is_member(envelope_name(v, i)))
-			continue;
-		buf_str(b, comma);
-		put_text(b, envelope_name(v, i));
-		buf_str(b, ":");
-		put_text(b, envelope_value(v, i));
-		comma = ",";
-	}
-	buf_str(b, "}");
-}
-
-/* In JSON these are only blanks between two tokens. */
-static void
-put_json(struct buf *b, struct bytes json)
-{
-	size_t	start = b->len;
-
-	buf_add(b, json.data, json.len);
-	for (size_t i = start; i < b->len; i++)
-		if (b->data[i] == '\n' || b->data[i] == '\r' ||
-		    b->data[i] == '\t')
-			b->data[i] = ' ';
 }
 
 /* The line may be read on a terminal: what moves its cursor is in strings. */
@@ -127,15 +80,41 @@ escape(struct buf *b, size_t start)
 void
 ndjson_put(struct buf *b, const struct envelope *v)
 {
-	size_t	start = b->len;
+	size_t		 start = b->len, at;
+	const char	*value, *comma = "";
 
 	buf_str(b, "{");
-	put_members(b, v);
-	put_headers(b, v);
+	for (size_t i = 0; i < NMEMBERS; i++) {
+		value = header(v, members[i].header);
+		buf_str(b, i == 0 ? "" : ",");
+		put_text(b, members[i].member);
+		buf_str(b, ":");
+		if (value == NULL)
+			buf_str(b, "null");
+		else
+			put_text(b, value);
+	}
+	buf_str(b, ",\"headers\":{");
+	for (size_t i = 0; i < v->nheaders; i++) {
+		if (is_member(envelope_name(v, i)))
+			continue;
+		buf_str(b, comma);
+		put_text(b, envelope_name(v, i));
+		buf_str(b, ":");
+		put_text(b, envelope_value(v, i));
+		comma = ",";
+	}
+	buf_str(b, "}");
 	if (v->payload.data != NULL &&
 	    json_text_is_valid(v->payload.data, v->payload.len)) {
 		buf_str(b, ",\"payload\":");
-		put_json(b, v->payload);
+		at = b->len;
+		buf_add(b, v->payload.data, v->payload.len);
+		/* In JSON these are only blanks between two tokens. */
+		for (; at < b->len; at++)
+			if (b->data[at] == '\n' || b->data[at] == '\r' ||
+			    b->data[at] == '\t')
+				b->data[at] = ' ';
 	} else {
 		buf_str(b, ",\"payload_base64\":\"");
 		json_text_put_base64(b, v->payload.data, v->payload.len);

@@ -3,8 +3,8 @@
  *
  * A line is written when the relay waits.  If the reader is slow, or another
  * worker is in the middle of a line, lines stay in memory and are tried again
- * every RETRY_MS; the relay's time-out ends that.  Any other error is that of
- * the destination: the messages were not sent.
+ * every RETRY_MS; the relay's time-out ends that.  Any other error is the
+ * destination's: the messages were not sent.
  */
 
 #include "local/local.h"
@@ -43,19 +43,13 @@ struct out {
 };
 
 static bool
-is_null_device(int fd)
+out_caution(void *arg, struct err *e)
 {
 	struct stat	st;
 
-	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) &&
-	    st.st_rdev == makedev(1, 3);
-}
-
-static bool
-out_caution(void *arg, struct err *e)
-{
 	(void)arg;
-	if (!is_null_device(STDOUT_FILENO))
+	if (fstat(STDOUT_FILENO, &st) < 0 || !S_ISCHR(st.st_mode) ||
+	    st.st_rdev != makedev(1, 3))
 		return false;
 	err_set(e, "publish.driver is stdout, and standard output is "
 	    "/dev/null, as in a daemon: messages go nowhere, and their rows "
@@ -142,13 +136,6 @@ out_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	return PUB_SENT;
 }
 
-static enum error_class
-class_of(int error)
-{
-	return error == ENOSPC || error == EDQUOT || error == EFBIG ?
-	    CLASS_FULL : CLASS_OFFLINE;
-}
-
 /* None of the waiting lines is sent; half of the first one may be. */
 static void
 refuse_lines(struct out *o, enum error_class class, const char *why)
@@ -164,40 +151,33 @@ refuse_lines(struct out *o, enum error_class class, const char *why)
 	drop_lines(o);
 }
 
-/* False: it is not written yet, errno says why. */
-static bool
-write_line(struct out *o)
-{
-	const struct line	*l = &o->lines[o->at];
-
-	if (!o->half && line_output_write(&o->output, o->text.data + l->start,
-	    l->len, 0) < 0)
-		return false;
-	o->half = o->output.nrest > 0;
-	if (o->half && line_output_finish(&o->output, 0) < 0)
-		return false;
-	o->half = false;
-	answer_queue_put_stored(&o->answers, l->index);
-	o->at++;
-	return true;
-}
-
 static void
 write_lines(struct out *o)
 {
 	while (o->at < o->n) {
+		const struct line *l = &o->lines[o->at];
+
 		if (!o->half && clock_ms() >= o->until) {
 			refuse_lines(o, CLASS_TIMEOUT, "the time to send was "
 			    "over before the reader took the line");
 			return;
 		}
-		if (!write_line(o))
+		if (!o->half && line_output_write(&o->output,
+		    o->text.data + l->start, l->len, 0) < 0)
 			break;
+		o->half = o->output.nrest > 0;
+		if (o->half && line_output_finish(&o->output, 0) < 0)
+			break;
+		o->half = false;
+		answer_queue_put_stored(&o->answers, l->index);
+		o->at++;
 	}
 	if (o->at == o->n)
 		drop_lines(o);
 	else if (errno != EAGAIN)
-		refuse_lines(o, class_of(errno), strerror(errno));
+		refuse_lines(o, errno == ENOSPC || errno == EDQUOT ||
+		    errno == EFBIG ? CLASS_FULL : CLASS_OFFLINE,
+		    strerror(errno));
 }
 
 static void
@@ -219,14 +199,6 @@ out_prepare(void *arg, struct pub_polls *p)
 		p->timeout_ms = 0;
 	else if (o->n > 0 || o->output.nrest > 0)
 		p->timeout_ms = sooner(p->timeout_ms, RETRY_MS);
-}
-
-static void
-out_proceed(void *arg, const struct pollfd *fds, size_t n)
-{
-	(void)arg;
-	(void)fds;
-	(void)n;
 }
 
 static bool
@@ -266,7 +238,7 @@ static const struct pub_ops ops = {
 	.begin = out_begin,
 	.send = out_send,
 	.prepare = out_prepare,
-	.proceed = out_proceed,
+	.proceed = pub_no_proceed,
 	.woken = pub_no_wakeup,
 	.answer = out_answer,
 	.complaint = pub_no_complaint,

@@ -24,39 +24,27 @@
 #define CLOSE_TIMEOUT_MS	500
 #define LIMIT_MS		500	/* until an account's limit is told */
 
-/*
- * Who can publish to the inbox can forge acknowledgements.  It cannot be
- * guessed, and a prefix of its own lets the server keep others from it.
- */
-static void
-choose_inbox(struct bus *b)
-{
-	b->inbox = xasprintf("%s.%08x%08x%08x%08x.",
-	    b->conf->nats.inbox_prefix, arc4random(), arc4random(),
-	    arc4random(), arc4random());
-	b->inbox_len = strlen(b->inbox);
-}
-
-static natsStatus
-subscribe_to_answers(struct bus *b)
-{
-	char		 subject[128];
-	natsStatus	 s;
-
-	choose_inbox(b);
-	snprintf(subject, sizeof(subject), "%s*", b->inbox);
-	s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
-	if (s == NATS_OK)
-		s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
-	return s;
-}
-
 static int
 subscribe(struct bus *b, struct err *e)
 {
-	natsStatus	s = b->conf->nats.core ? NATS_OK :
-			    subscribe_to_answers(b);
+	natsStatus	s = NATS_OK;
+	char		subject[128];
 
+	if (!b->conf->nats.core) {
+		/*
+		 * Who can publish to the inbox can forge acknowledgements.  It
+		 * cannot be guessed, and a prefix of its own lets the server
+		 * keep others from it.
+		 */
+		b->inbox = xasprintf("%s.%08x%08x%08x%08x.",
+		    b->conf->nats.inbox_prefix, arc4random(), arc4random(),
+		    arc4random(), arc4random());
+		b->inbox_len = strlen(b->inbox);
+		snprintf(subject, sizeof(subject), "%s*", b->inbox);
+		s = natsConnection_SubscribeSync(&b->sub, b->nc, subject);
+		if (s == NATS_OK)
+			s = natsSubscription_SetPendingLimits(b->sub, -1, -1);
+	}
 	if (s == NATS_OK)
 		s = bus_wake_subscribe(b);
 	if (s != NATS_OK)
@@ -142,57 +130,26 @@ bus_unread(void *arg)
 	return n > 0 ? n : 0;
 }
 
-/* Fixed hex digits: printf would take 5 % of a message's time. */
-static void
-put_reply(struct bus *b, uint32_t index)
-{
-	buf_clear(&b->reply);
-	buf_add(&b->reply, b->inbox, b->inbox_len);
-	buf_hex32(&b->reply, b->generation);
-	buf_str(&b->reply, "_");
-	buf_hex32(&b->reply, index);
-}
-
 static natsStatus
 build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t index)
 {
 	bool		core = b->conf->nats.core;
 	natsStatus	s;
 
-	if (!core)
-		put_reply(b, index);
+	if (!core) {
+		/* Fixed hex digits: printf would take 5 % of its time. */
+		buf_clear(&b->reply);
+		buf_add(&b->reply, b->inbox, b->inbox_len);
+		buf_hex32(&b->reply, b->generation);
+		buf_str(&b->reply, "_");
+		buf_hex32(&b->reply, index);
+	}
 	s = natsMsg_Create(m, envelope_subject(v), core ? NULL : b->reply.data,
 	    v->payload.data, (int)v->payload.len);
 	for (size_t i = 0; s == NATS_OK && i < v->nheaders; i++)
 		s = natsMsgHeader_Set(*m, envelope_name(v, i),
 		    envelope_value(v, i));
 	return s;
-}
-
-/*
- * Free the headers here.  The library's thread would compete with this one for
- * the allocator, and the next message reuses the warm memory.
- */
-static void
-drop_headers(natsMsg *m, const struct envelope *v)
-{
-	for (size_t i = 0; m != NULL && i < v->nheaders; i++)
-		natsMsgHeader_Delete(m, envelope_name(v, i));
-}
-
-static void
-note_sent(struct bus *b, uint32_t index)
-{
-	if (index >= b->nordinals) {
-		b->ordinals = xreallocarray(b->ordinals, (size_t)index * 2 + 64,
-		    sizeof(*b->ordinals));
-		b->nordinals = (size_t)index * 2 + 64;
-	}
-	b->ordinals[index] = b->sent++;
-	if (b->conf->nats.core)
-		answer_queue_put_stored(&b->core, index);
-	if (b->until < b->write_until)
-		b->write_until = b->until;
 }
 
 static enum pub_sent
@@ -216,15 +173,29 @@ bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	if (s == NATS_OK)
 		s = natsConnection_PublishMsg(b->nc, m);
 	fault_point("send", "after", b->fd);
-	drop_headers(m, v);
+	/*
+	 * Free the headers here.  The library's thread would compete with this
+	 * one for the allocator, and the next message reuses the warm memory.
+	 */
+	for (size_t i = 0; m != NULL && i < v->nheaders; i++)
+		natsMsgHeader_Delete(m, envelope_name(v, i));
 	bus_spend(b, m);
-	if (s == NATS_OK) {
-		note_sent(b, index);
-		return PUB_SENT;
+	if (s != NATS_OK) {
+		bus_describe(s, e);
+		return nats_verdict_of_status((int)s) == VERDICT_MESSAGE ?
+		    PUB_REFUSED : PUB_LOST;
 	}
-	bus_describe(s, e);
-	return nats_verdict_of_status((int)s) == VERDICT_MESSAGE ? PUB_REFUSED :
-	    PUB_LOST;
+	if (index >= b->nordinals) {
+		b->ordinals = xreallocarray(b->ordinals, (size_t)index * 2 + 64,
+		    sizeof(*b->ordinals));
+		b->nordinals = (size_t)index * 2 + 64;
+	}
+	b->ordinals[index] = b->sent++;
+	if (b->conf->nats.core)
+		answer_queue_put_stored(&b->core, index);
+	if (b->until < b->write_until)
+		b->write_until = b->until;
+	return PUB_SENT;
 }
 
 /* Write at once all that the socket takes: the process may be about to end. */
@@ -310,31 +281,24 @@ static const struct pub_ops core_ops = {
 	.tell = bus_tell,
 };
 
-/*
- * Start the library's threads under SCHED_BATCH, so that they do not preempt
- * this thread when it wakes them.  A policy other than SCHED_OTHER was set by
- * an operator and stays.
- */
-static void
-open_library(void)
-{
-	struct sched_param	param = { 0 };
-	bool			usual = sched_getscheduler(0) == SCHED_OTHER;
-
-	if (usual)
-		sched_setscheduler(0, SCHED_BATCH, &param);
-	nats_Open(-1);
-	if (usual)
-		sched_setscheduler(0, SCHED_OTHER, &param);
-}
-
 struct pub
 bus_new(const struct conf *conf, const char *name)
 {
 	struct bus	*b = xcalloc(1, sizeof(*b));
 	struct pub	 p = { conf->nats.core ? &core_ops : &ops, b };
+	struct sched_param param = { 0 };
+	bool		 usual = sched_getscheduler(0) == SCHED_OTHER;
 
-	open_library();
+	/*
+	 * Start the library's threads under SCHED_BATCH, so that they do not
+	 * preempt this thread when it wakes them.  A policy other than
+	 * SCHED_OTHER was set by an operator and stays.
+	 */
+	if (usual)
+		sched_setscheduler(0, SCHED_BATCH, &param);
+	nats_Open(-1);
+	if (usual)
+		sched_setscheduler(0, SCHED_OTHER, &param);
 	b->conf = conf;
 	b->ops = p.ops;
 	b->name = xstrdup(name);

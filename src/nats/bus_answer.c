@@ -16,29 +16,23 @@
 #include "util/fault.h"
 #include "util/log.h"
 
-/*
- * The number of messages in this batch that may still be refused without an
- * index.  Messages sent before an answered one are not counted: a server reads
- * in order and refuses at once.  Each refusal that came takes off one.
- */
-static size_t
-unrefused(const struct bus *b)
-{
-	size_t	open = b->sent - b->answered;
-
-	return open > b->refused ? open - b->refused : 0;
-}
-
 void
 bus_begin(void *arg, int64_t until)
 {
 	struct bus	*b = arg;
 	natsMsg		*m = NULL;
 	natsStatus	 s = NATS_OK;
+	size_t		 open = b->sent - b->answered;
 
 	b->generation++;
 	b->until = until;
-	b->stale = unrefused(b);
+	/*
+	 * So many messages of the last batch may still be refused without an
+	 * index.  Those sent before an answered one are not counted: a server
+	 * reads in order and refuses at once.  Each refusal that came takes off
+	 * one.
+	 */
+	b->stale = open > b->refused ? open - b->refused : 0;
 	b->sent = b->answered = b->refused = 0;
 	/* Drop late answers, above all refusals without an index. */
 	while (b->sub != NULL && (s == NATS_OK || s == NATS_NO_RESPONDERS)) {
@@ -58,38 +52,10 @@ not_a_puback(struct pub_answer *a)
 	    "another client replies on this subject");
 }
 
-static void
-read_ack_error(json_t *error, struct pub_answer *a)
-{
-	int		 code = (int)json_integer_value(
-			    json_object_get(error, "err_code"));
-	const char	*text = json_string_value(
-			    json_object_get(error, "description"));
-
-	if (text == NULL)
-		text = "error without a description";
-	a->verdict = nats_verdict_of_error(code, text);
-	a->class = nats_verdict_class(code, text);
-	snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
-}
-
 /* A stream, and its domain of JetStream: NULL: any, "": none. */
 struct place {
 	const char	*stream, *domain;
 };
-
-/* The request that reads the other message. */
-static void
-note_where(struct pub_answer *a, const struct place *from)
-{
-	int	n = snprintf(a->where, sizeof(a->where),
-		    "$JS%s%s.API.STREAM.MSG.GET.%s",
-		    from->domain[0] == '\0' ? "" : ".", from->domain,
-		    from->stream);
-
-	if (n < 0 || (size_t)n >= sizeof(a->where))
-		a->where[0] = '\0';
-}
 
 /* Only an answer from where the message was meant to go is one. */
 static bool
@@ -123,6 +89,7 @@ read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
 			    json_string_value(json_object_get(ack, "domain")) };
 	json_int_t	sequence = json_integer_value(json_object_get(ack,
 			    "seq"));
+	int		n;
 
 	if (from.domain == NULL)
 		from.domain = "";
@@ -143,8 +110,15 @@ read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
 		    "no stored message: the answer has no sequence");
 	} else if (json_is_true(json_object_get(ack, "duplicate"))) {
 		a->verdict = VERDICT_DUPLICATE;
-		if (meant->stream[0] == '\0')
-			note_where(a, &from);
+		if (meant->stream[0] != '\0')
+			return;
+		/* The request that reads the other message. */
+		n = snprintf(a->where, sizeof(a->where),
+		    "$JS%s%s.API.STREAM.MSG.GET.%s",
+		    from.domain[0] == '\0' ? "" : ".", from.domain,
+		    from.stream);
+		if (n < 0 || (size_t)n >= sizeof(a->where))
+			a->where[0] = '\0';
 	}
 }
 
@@ -191,6 +165,8 @@ bus_read_ack(const char *body, int len, const char *stream,
 {
 	const struct place	 meant = { stream, domain };
 	json_t			*ack, *error;
+	const char		*text;
+	int			 code;
 
 	a->text[0] = a->where[0] = '\0';
 	a->class = CLASS_OTHER;
@@ -201,9 +177,17 @@ bus_read_ack(const char *body, int len, const char *stream,
 	ack = json_loadb(body, (size_t)len, 0, NULL);
 	if (!json_is_object(ack))
 		not_a_puback(a);
-	else if ((error = json_object_get(ack, "error")) != NULL)
-		read_ack_error(error, a);	/* "seq":0 comes with it */
-	else
+	else if ((error = json_object_get(ack, "error")) != NULL) {
+		/* "seq":0 comes with it. */
+		code = (int)json_integer_value(json_object_get(error,
+		    "err_code"));
+		text = json_string_value(json_object_get(error, "description"));
+		if (text == NULL)
+			text = "error without a description";
+		a->verdict = nats_verdict_of_error(code, text);
+		a->class = nats_verdict_class(code, text);
+		snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
+	} else
 		read_stored(ack, &meant, a);
 	json_decref(ack);
 }
@@ -227,31 +211,6 @@ bus_read_index(const struct bus *b, const char *subject, uint32_t *index)
 }
 
 /*
- * The library consumes the "no responders" message and returns only a status,
- * so the index is unknown.
- */
-static bool
-no_responders(struct pub_answer *a)
-{
-	a->index = PUB_SOME_INDEX;
-	a->verdict = nats_verdict_of_status(NATS_NO_RESPONDERS);
-	a->class = CLASS_NO_STREAM;
-	snprintf(a->text, sizeof(a->text), "no stream takes this subject (no "
-	    "responders): add it to a stream, or enable JetStream");
-	return true;
-}
-
-/* Messages sent before this one, in any batch, have their refusal by now. */
-static void
-note_answered(struct bus *b, uint32_t index)
-{
-	if (index < b->nordinals && b->ordinals[index] < b->sent &&
-	    b->ordinals[index] >= b->answered)
-		b->answered = b->ordinals[index] + 1;
-	b->stale = 0;
-}
-
-/*
  * True if the answer is for this batch.  A refusal without an index counts for
  * an older batch while one may still come for that; if it was for this batch,
  * its message times out.
@@ -261,7 +220,12 @@ is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 {
 	if (s == NATS_OK && bus_read_index(b, natsMsg_GetSubject(m),
 	    &a->index)) {
-		note_answered(b, a->index);
+		/* Refusals of what was sent before it, in any batch, came. */
+		if (a->index < b->nordinals &&
+		    b->ordinals[a->index] < b->sent &&
+		    b->ordinals[a->index] >= b->answered)
+			b->answered = b->ordinals[a->index] + 1;
+		b->stale = 0;
 		return true;
 	}
 	if (s != NATS_OK) {
@@ -306,8 +270,16 @@ bus_answer(void *arg, struct pub_answer *a)
 			bus_spend(b, m);
 			continue;
 		}
-		if (s == NATS_NO_RESPONDERS)
-			return no_responders(a);
+		if (s == NATS_NO_RESPONDERS) {
+			/* The library tells of no message, so of no index. */
+			a->index = PUB_SOME_INDEX;
+			a->verdict = nats_verdict_of_status(s);
+			a->class = CLASS_NO_STREAM;
+			snprintf(a->text, sizeof(a->text), "no stream takes "
+			    "this subject (no responders): add it to a stream, "
+			    "or enable JetStream");
+			return true;
+		}
 		fault_point("answer", "before", b->fd);
 		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
 		    b->conf->nats.stream, b->domain, a);

@@ -14,27 +14,6 @@
 #define MAX_PINGS_OUT		2
 #define IO_BUFFER		(256 * 1024)
 
-/* Log in with the password of nats.user or, without a user, with a token. */
-static natsStatus
-set_secret(const struct conf *c, natsOptions *o, struct err *e)
-{
-	bool		 user = c->nats.user[0] != '\0';
-	natsStatus	 s = NATS_ERR;
-	char		*secret;
-
-	secret = user ? secret_read(c->nats.password_file,
-	    c->nats.password_env, e) :
-	    secret_read(c->nats.token_file, c->nats.token_env, e);
-	if (secret == NULL)
-		err_in(e, user ? "nats password" : "nats token");
-	else if (user)
-		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
-	else
-		s = natsOptions_SetToken(o, secret);
-	secret_free(secret);
-	return s;
-}
-
 /*
  * The library asks for the server's nonce to be signed.  It frees the text of
  * an error.
@@ -61,19 +40,13 @@ sign(char **text, unsigned char **signature, int *len, const char *nonce,
 }
 
 static natsStatus
-set_nkey(const struct conf *c, natsOptions *o, struct err *e)
-{
-	if (secret_check_file(c->nats.nkey_file, e) < 0)
-		return NATS_ERR;
-	/* The library takes no pointer to const; sign() changes nothing. */
-	return natsOptions_SetNKey(o, c->nats.nkey, sign,
-	    (void *)(uintptr_t)c); /* NOLINT(performance-no-int-to-ptr) */
-}
-
-static natsStatus
 set_identity(struct bus *b, natsOptions *o, struct err *e)
 {
 	const struct conf	*c = b->conf;
+	bool			 user = c->nats.user[0] != '\0';
+	natsStatus		 s = NATS_ERR;
+	char			*secret;
+	void			*arg;
 
 	if (c->nats.credentials_file[0] != '\0') {
 		if (secret_check_file(c->nats.credentials_file, e) < 0)
@@ -81,12 +54,29 @@ set_identity(struct bus *b, natsOptions *o, struct err *e)
 		return natsOptions_SetUserCredentialsFromFiles(o,
 		    c->nats.credentials_file, NULL);
 	}
-	if (c->nats.nkey_file[0] != '\0')
-		return set_nkey(c, o, e);
-	if (c->nats.user[0] != '\0' || c->nats.token_file[0] != '\0' ||
-	    c->nats.token_env[0] != '\0')
-		return set_secret(c, o, e);
-	return NATS_OK;
+	if (c->nats.nkey_file[0] != '\0') {
+		if (secret_check_file(c->nats.nkey_file, e) < 0)
+			return NATS_ERR;
+		/* No pointer to const is taken; sign() changes nothing. */
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		arg = (void *)(uintptr_t)c;
+		return natsOptions_SetNKey(o, c->nats.nkey, sign, arg);
+	}
+	if (!user && c->nats.token_file[0] == '\0' &&
+	    c->nats.token_env[0] == '\0')
+		return NATS_OK;
+	/* The password of nats.user or, without a user, a token. */
+	secret = user ? secret_read(c->nats.password_file,
+	    c->nats.password_env, e) :
+	    secret_read(c->nats.token_file, c->nats.token_env, e);
+	if (secret == NULL)
+		err_in(e, user ? "nats password" : "nats token");
+	else if (user)
+		s = natsOptions_SetUserInfo(o, c->nats.user, secret);
+	else
+		s = natsOptions_SetToken(o, secret);
+	secret_free(secret);
+	return s;
 }
 
 static natsStatus

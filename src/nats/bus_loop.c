@@ -149,13 +149,6 @@ bus_hang_up(struct bus *b)
 		natsConnection_ProcessReadEvent(b->nc);
 }
 
-static bool
-is_too_late(struct bus *b)
-{
-	return clock_ms() >= b->write_until &&
-	    natsConnection_Buffered(b->nc) > 0;
-}
-
 /*
  * The only place that writes to an open connection.  A message in the buffer
  * may be too late: if the machine stood still or the server did not read, its
@@ -166,7 +159,8 @@ is_too_late(struct bus *b)
 static void
 write_out(struct bus *b)
 {
-	if (is_too_late(b)) {
+	if (clock_ms() >= b->write_until &&
+	    natsConnection_Buffered(b->nc) > 0) {
 		bus_note_complaint(b, PUB_MESSAGES, "the time to send was over "
 		    "before all messages were written (the machine stood "
 		    "still, or the broker did not read): connection closed, "
@@ -214,25 +208,11 @@ bus_prepare(void *arg, struct pub_polls *p)
 		p->timeout_ms = 0;
 }
 
-/* The server tells why it closes the connection: a message was too long. */
-static void
-note_end(struct bus *b)
-{
-	const char	*text = NULL;
-
-	if (bus_is_open(b))
-		return;
-	natsConnection_GetLastError(b->nc, &text);
-	if (text == NULL || strcasestr(text, "maximum payload") == NULL)
-		return;
-	b->too_long = true;
-	bus_note_complaint(b, PUB_MESSAGES, text);
-}
-
 void
 bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 {
 	struct bus	*b = arg;
+	const char	*text = NULL;
 
 	if (n == 0)
 		return;
@@ -240,7 +220,13 @@ bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 		write_out(b);
 	if (fds->revents & (POLLIN | POLLHUP | POLLERR))
 		natsConnection_ProcessReadEvent(b->nc);
-	note_end(b);
+	/* The server tells why it closes: a message was too long. */
+	if (!bus_is_open(b))
+		natsConnection_GetLastError(b->nc, &text);
+	if (text != NULL && strcasestr(text, "maximum payload") != NULL) {
+		b->too_long = true;
+		bus_note_complaint(b, PUB_MESSAGES, text);
+	}
 	bus_wake_read(b);
 }
 

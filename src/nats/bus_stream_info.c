@@ -76,34 +76,28 @@ request(struct bus *b, const char *subject, const char *body,
 	return m;
 }
 
-/* PubAcks have to come from the domain that answers our questions. */
-static void
-learn_domain(struct bus *b, const natsMsg *m)
+static natsMsg *
+ask_for_stream(struct bus *b, const char *body, int64_t timeout_ms,
+    struct err *e)
 {
-	json_t		*info = json_loadb(natsMsg_GetData(m),
-			    (size_t)natsMsg_GetDataLength(m), 0, NULL);
-	const char	*domain = json_string_value(json_object_get(info,
-			    "domain"));
+	char		 subject[300];
+	const char	*domain;
+	json_t		*info;
+	natsMsg		*m;
 
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
+	    b->conf->nats.stream);
+	if ((m = request(b, subject, body, timeout_ms, e)) == NULL)
+		return NULL;
+	/* PubAcks have to come from the domain that answers our questions. */
+	info = json_loadb(natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m),
+	    0, NULL);
+	domain = json_string_value(json_object_get(info, "domain"));
 	if (json_object_get(info, "config") != NULL) {
 		free(b->domain);
 		b->domain = xstrdup(domain == NULL ? "" : domain);
 	}
 	json_decref(info);
-}
-
-static natsMsg *
-ask_for_stream(struct bus *b, const char *body, int64_t timeout_ms,
-    struct err *e)
-{
-	char	 subject[300];
-	natsMsg	*m;
-
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
-	    b->conf->nats.stream);
-	m = request(b, subject, body, timeout_ms, e);
-	if (m != NULL)
-		learn_domain(b, m);
 	return m;
 }
 
@@ -204,29 +198,13 @@ struct get_stored {
 	int64_t			 heard_at;
 };
 
-static bool
-request_stored(struct get_stored *l, const struct stored_message *p)
-{
-	struct bus	*b = l->b;
-	char		 subject[PUB_WHERE], reply[160], body[40];
-
-	if (p->where != NULL)
-		snprintf(subject, sizeof(subject), "%s", p->where);
-	else
-		snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
-		    b->conf->nats.stream);
-	snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox, b->generation,
-	    (size_t)(p - l->stored));
-	snprintf(body, sizeof(body), "{\"seq\":%llu}",
-	    (unsigned long long)p->sequence);
-	return natsConnection_PublishRequest(b->nc, subject, reply, body,
-	    (int)strlen(body)) == NATS_OK;
-}
-
 /* Never blocks; if a request cannot be sent, the connection is lost. */
 static void
 request_more(struct get_stored *l)
 {
+	struct bus	*b = l->b;
+	char		 subject[PUB_WHERE], reply[160], body[40];
+
 	for (; l->asked < l->n && l->asked - l->answered < l->max_in_flight;
 	    l->asked++) {
 		struct stored_message *p = &l->stored[l->asked];
@@ -234,7 +212,19 @@ request_more(struct get_stored *l)
 		if (p->sequence == 0) {
 			p->what = STORED_EMPTY;
 			l->answered++;
-		} else if (!request_stored(l, p))
+			continue;
+		}
+		if (p->where != NULL)
+			snprintf(subject, sizeof(subject), "%s", p->where);
+		else
+			snprintf(subject, sizeof(subject),
+			    "$JS.API.STREAM.MSG.GET.%s", b->conf->nats.stream);
+		snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox,
+		    b->generation, l->asked);
+		snprintf(body, sizeof(body), "{\"seq\":%llu}",
+		    (unsigned long long)p->sequence);
+		if (natsConnection_PublishRequest(b->nc, subject, reply, body,
+		    (int)strlen(body)) != NATS_OK)
 			return;
 	}
 }
@@ -249,19 +239,6 @@ fit_max_in_flight(struct get_stored *l)
 		l->max_in_flight = l->b->get_max;
 	if (l->max_in_flight > fit)
 		l->max_in_flight = fit > 0 ? fit : 1;
-}
-
-/* Remember a large size for a while: large messages come in groups. */
-static void
-note_size(struct get_stored *l, size_t size)
-{
-	struct bus	*b = l->b;
-
-	b->get_size -= b->get_size / 64;
-	if (b->get_size < size)
-		b->get_size = size;
-	l->max_in_flight++;
-	fit_max_in_flight(l);
 }
 
 /*
@@ -281,11 +258,12 @@ learn_max(struct get_stored *l, bool lost)
 static int
 take_stored(struct get_stored *l, natsMsg *m, struct err *e)
 {
+	struct bus		*b = l->b;
 	size_t			 size = (size_t)natsMsg_GetDataLength(m);
 	uint32_t		 index;
 	struct stored_message	*p;
 
-	if (!bus_read_index(l->b, natsMsg_GetSubject(m), &index) ||
+	if (!bus_read_index(b, natsMsg_GetSubject(m), &index) ||
 	    index >= l->asked || l->stored[index].what != STORED_UNKNOWN)
 		return 0;
 	p = &l->stored[index];
@@ -293,7 +271,12 @@ take_stored(struct get_stored *l, natsMsg *m, struct err *e)
 		return -1;
 	l->answered++;
 	l->heard_at = clock_ms();
-	note_size(l, size);
+	/* Remember a large size for a while: large messages come in groups. */
+	b->get_size -= b->get_size / 64;
+	if (b->get_size < size)
+		b->get_size = size;
+	l->max_in_flight++;
+	fit_max_in_flight(l);
 	return 0;
 }
 
@@ -314,34 +297,6 @@ take_all_stored(struct get_stored *l, struct err *e)
 	return rc;
 }
 
-static int
-get_all_stored(struct get_stored *l, const struct pub_go_on *go_on,
-    struct err *e)
-{
-	char	subject[300];
-
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
-	    l->b->conf->nats.stream);
-	while (l->answered < l->n) {
-		if (!go_on->ask(go_on->arg))
-			return err_set(e, "interrupted");
-		if (bus_is_forbidden(l->b, subject))
-			return no_answer(subject, e);
-		request_more(l);
-		bus_wait(l->b, l->answered < l->asked ? GET_WAIT_MS : 0);
-		if (take_all_stored(l, e) < 0)
-			return -1;
-		if (!bus_is_open(l->b)) {
-			learn_max(l, true);
-			return err_set(e, "the connection was lost");
-		}
-		if (clock_ms() - l->heard_at > GET_TIMEOUT_MS)
-			return no_answer(subject, e);
-	}
-	learn_max(l, false);
-	return 0;
-}
-
 int
 bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
     size_t n, const struct pub_go_on *go_on, struct err *e)
@@ -351,6 +306,7 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 				    .stored = stored, .n = n,
 				    .max_in_flight = 16,
 				    .heard_at = clock_ms() };
+	char			 subject[300];
 
 	if (!bus_is_open(b))
 		return err_set(e, "not connected to the broker");
@@ -361,5 +317,24 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 		b->get_max = GET_MAX_IN_FLIGHT;
 	fit_max_in_flight(&l);
 	bus_begin(b, INT64_MAX);	/* ignores late answers */
-	return get_all_stored(&l, go_on, e);
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
+	    b->conf->nats.stream);
+	while (l.answered < n) {
+		if (!go_on->ask(go_on->arg))
+			return err_set(e, "interrupted");
+		if (bus_is_forbidden(b, subject))
+			return no_answer(subject, e);
+		request_more(&l);
+		bus_wait(b, l.answered < l.asked ? GET_WAIT_MS : 0);
+		if (take_all_stored(&l, e) < 0)
+			return -1;
+		if (!bus_is_open(b)) {
+			learn_max(&l, true);
+			return err_set(e, "the connection was lost");
+		}
+		if (clock_ms() - l.heard_at > GET_TIMEOUT_MS)
+			return no_answer(subject, e);
+	}
+	learn_max(&l, false);
+	return 0;
 }

@@ -69,19 +69,6 @@ includes(const char *pattern, const char *other)
 	}
 }
 
-static bool
-has_subject(const json_t *config, const char *subject)
-{
-	json_t	*s;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(config, "subjects"), i, s)
-		if (json_is_string(s) &&
-		    includes(json_string_value(s), subject))
-			return true;
-	return false;
-}
-
 static void
 compare_word(struct buf *b, const json_t *config, const char *name,
     const char *wanted)
@@ -107,9 +94,15 @@ compare_number(struct buf *b, const json_t *config, const char *name,
 static enum new_stream_found
 compare_config(const struct new_stream *n, const json_t *config, struct err *e)
 {
-	struct buf	b = { 0 };
+	struct buf	 b = { 0 };
+	json_t		*s;
+	size_t		 i;
+	bool		 has = false;
 
-	if (!has_subject(config, n->subject))
+	json_array_foreach(json_object_get(config, "subjects"), i, s)
+		has = has || (json_is_string(s) &&
+		    includes(json_string_value(s), n->subject));
+	if (!has)
 		buf_printf(&b, "subjects lacks \"%s\"; ", n->subject);
 	compare_word(&b, config, "retention", "limits");
 	compare_word(&b, config, "storage", "file");
@@ -124,19 +117,6 @@ compare_config(const struct new_stream *n, const json_t *config, struct err *e)
 	return NEW_STREAM_OTHER;
 }
 
-static enum new_stream_found
-read_refusal(const json_t *error, struct err *e)
-{
-	const char	*text = json_string_value(json_object_get(error,
-			    "description"));
-	json_int_t	 code = json_integer_value(json_object_get(error,
-			    "err_code"));
-
-	err_set(e, "%s (%lld)", text == NULL ? "error" : text,
-	    (long long)code);
-	return code == NOT_FOUND ? NEW_STREAM_ABSENT : NEW_STREAM_REFUSED;
-}
-
 enum new_stream_found
 new_stream_compare(const struct new_stream *n, const char *body, size_t len,
     struct err *e)
@@ -145,10 +125,17 @@ new_stream_compare(const struct new_stream *n, const char *body, size_t len,
 	json_t			*error = json_object_get(info, "error");
 	json_t			*config = json_object_get(info, "config");
 	enum new_stream_found	 found = NEW_STREAM_REFUSED;
+	const char		*text;
+	json_int_t		 code;
 
-	if (error != NULL)
-		found = read_refusal(error, e);
-	else if (config == NULL)
+	if (error != NULL) {
+		text = json_string_value(json_object_get(error, "description"));
+		code = json_integer_value(json_object_get(error, "err_code"));
+		err_set(e, "%s (%lld)", text == NULL ? "error" : text,
+		    (long long)code);
+		if (code == NOT_FOUND)
+			found = NEW_STREAM_ABSENT;
+	} else if (config == NULL)
 		err_set(e, "the answer of the broker has no configuration");
 	else
 		found = compare_config(n, config, e);

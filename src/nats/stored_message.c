@@ -13,26 +13,19 @@
 
 #define NO_MESSAGE_FOUND	10037
 
-static int
-sextet(char c)
-{
-	static const char	digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char		*at = c == '\0' ? NULL : strchr(digits, c);
-
-	return at == NULL ? -1 : (int)(at - digits);
-}
-
 /* Decode base64 up to its padding.  The caller frees the text. */
 static char *
 decode(const char *from)
 {
-	char		*text = xcalloc(strlen(from) + 1, 1), *to = text;
-	unsigned	 bits = 0, nbits = 0;
-	int		 six;
+	static const char	 digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	char			*text = xcalloc(strlen(from) + 1, 1);
+	char			*to = text;
+	const char		*at;
+	unsigned		 bits = 0, nbits = 0;
 
-	for (; (six = sextet(*from)) >= 0; from++) {
-		bits = bits << 6 | (unsigned)six;
+	for (; *from != '\0' && (at = strchr(digits, *from)) != NULL; from++) {
+		bits = bits << 6 | (unsigned)(at - digits);
 		nbits += 6;
 		if (nbits < 8)
 			continue;
@@ -57,50 +50,28 @@ find_header(const char *text, const char *name)
 	return NULL;
 }
 
-/* As envelope_put_time() writes it, back to the form of a column. */
-static void
-read_time(struct stored_message *p, const char *text)
-{
-	const char	*time = find_header(text, MESSAGE_TIME_HEADER);
-	size_t		 n = time == NULL ? 0 : strcspn(time, "\r\n");
-	char		*between;
-
-	p->time[0] = '\0';
-	if (n == 0 || n > sizeof(p->time) || time[n - 1] != 'Z')
-		return;
-	memcpy(p->time, time, n - 1);
-	p->time[n - 1] = '\0';
-	if ((between = strchr(p->time, 'T')) != NULL)
-		*between = ' ';
-}
-
 static void
 read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 {
 	char		*text = decode(hdrs);
 	const char	*id = find_header(text, MESSAGE_ID_OWN_HEADER);
+	const char	*time = find_header(text, MESSAGE_TIME_HEADER);
+	size_t		 n = time == NULL ? 0 : strcspn(time, "\r\n");
+	char		*between;
 
 	if (id == NULL)
 		id = find_header(text, MESSAGE_ID_HEADER);
 	p->what = id != NULL && message_id_read(&p->id, prefix, id) ?
 	    STORED_OURS : STORED_OTHER;
-	read_time(p, text);
+	/* As envelope_put_time() writes it, back to the form of a column. */
+	p->time[0] = '\0';
+	if (n > 0 && n <= sizeof(p->time) && time[n - 1] == 'Z') {
+		memcpy(p->time, time, n - 1);
+		p->time[n - 1] = '\0';
+		if ((between = strchr(p->time, 'T')) != NULL)
+			*between = ' ';
+	}
 	free(text);
-}
-
-static int
-read_get_error(struct stored_message *p, json_t *error, struct err *e)
-{
-	const char	*text = json_string_value(json_object_get(error,
-			    "description"));
-	json_int_t	 code = json_integer_value(json_object_get(error,
-			    "err_code"));
-
-	if (code != NO_MESSAGE_FOUND)
-		return err_set(e, "%s (%lld)", text == NULL ? "error" : text,
-		    (long long)code);
-	p->what = STORED_EMPTY;
-	return 0;
 }
 
 /* An answer without the message's data, which may be very long. */
@@ -151,28 +122,29 @@ read_excerpt(void *to, size_t max, void *arg)
 	return n;
 }
 
-static json_t *
-parse_answer(const char *body, size_t len)
-{
-	struct excerpt	x;
-
-	leave_out_data(&x, body, len);
-	return json_load_callback(read_excerpt, &x, 0, NULL);
-}
-
 int
 stored_message_read(struct stored_message *p, const char *prefix,
     const char *body, size_t len, struct err *e)
 {
-	json_t		*answer = parse_answer(body, len);
-	json_t		*error = json_object_get(answer, "error");
-	json_t		*message = json_object_get(answer, "message");
-	const char	*hdrs;
+	struct excerpt	 x;
+	json_t		*answer, *error, *message;
+	const char	*hdrs, *text;
+	json_int_t	 code;
 	int		 rc = 0;
 
-	if (error != NULL)
-		rc = read_get_error(p, error, e);
-	else if (message == NULL)
+	leave_out_data(&x, body, len);
+	answer = json_load_callback(read_excerpt, &x, 0, NULL);
+	error = json_object_get(answer, "error");
+	message = json_object_get(answer, "message");
+	if (error != NULL) {
+		text = json_string_value(json_object_get(error, "description"));
+		code = json_integer_value(json_object_get(error, "err_code"));
+		if (code == NO_MESSAGE_FOUND)
+			p->what = STORED_EMPTY;
+		else
+			rc = err_set(e, "%s (%lld)", text == NULL ? "error" :
+			    text, (long long)code);
+	} else if (message == NULL)
 		rc = err_set(e, "the answer has no message and no error");
 	else {
 		hdrs = json_string_value(json_object_get(message, "hdrs"));

@@ -56,34 +56,6 @@ stream_may_cover(const char *pattern, const char *template)
 }
 
 static bool
-covers(json_t *config, const char *template)
-{
-	json_t	*subjects = json_object_get(config, "subjects"), *s;
-	size_t	 i;
-
-	json_array_foreach(subjects, i, s)
-		if (json_is_string(s) &&
-		    stream_may_cover(json_string_value(s), template))
-			return true;
-	return false;
-}
-
-static void
-list_subjects(struct stream_report *r, json_t *config)
-{
-	struct buf	 b = { 0 };
-	json_t		*s;
-	size_t		 i;
-
-	json_array_foreach(json_object_get(config, "subjects"), i, s)
-		if (json_is_string(s))
-			buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
-			    json_string_value(s));
-	err_set(&r->subjects, "%s", b.data == NULL ? "" : b.data);
-	buf_free(&b);
-}
-
-static bool
 config_is(json_t *config, const char *key, const char *word)
 {
 	const char	*value = json_string_value(json_object_get(config,
@@ -101,8 +73,21 @@ stream_number(json_t *object, const char *key)
 static void
 judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 {
-	char	text[sizeof(struct err) * 2];
+	char		 text[sizeof(struct err) * 2];
+	const char	*subject;
+	struct buf	 b = { 0 };
+	json_t		*s;
+	size_t		 i;
+	bool		 covers = false;
 
+	json_array_foreach(json_object_get(config, "subjects"), i, s) {
+		if ((subject = json_string_value(s)) == NULL)
+			continue;
+		buf_printf(&b, "%s%s", i == 0 ? "" : ", ", subject);
+		covers = covers || stream_may_cover(subject, c->nats.subject);
+	}
+	err_set(&r->subjects, "%s", b.data == NULL ? "" : b.data);
+	buf_free(&b);
 	if (json_object_get(config, "mirror") != NULL)
 		unfit(r, CLASS_UNFIT, "is a mirror and takes no messages: use "
 		    "its origin");
@@ -112,7 +97,7 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	if (json_is_true(json_object_get(config, "no_ack")))
 		unfit(r, CLASS_UNFIT, "has no_ack: it acknowledges no message; "
 		    "create it without no_ack");
-	if (!covers(config, c->nats.subject)) {
+	if (!covers) {
 		snprintf(text, sizeof(text), "has no subject that matches "
 		    "nats.subject \"%s\": add one; it has %s",
 		    c->nats.subject, r->subjects.text);
@@ -203,9 +188,8 @@ judge_limits(struct stream_report *r, json_t *config)
 	    stream_number(config, "max_bytes") > 0) &&
 	    !config_is(config, "discard", "new"))
 		add(&r->advice, "drops its oldest messages when it is full, "
-		    "whether "
-		    "they were read or not; set discard: new, which pauses "
-		    "publishing instead");
+		    "whether they were read or not; set discard: new, which "
+		    "pauses publishing instead");
 	if (size > 0) {
 		snprintf(text, sizeof(text), "takes messages of %lld bytes at "
 		    "most: larger ones become dead letters; unset "
@@ -241,34 +225,15 @@ judge_window(struct stream_report *r, const struct conf *c, json_t *config)
 	add(&r->advice, text);
 }
 
-/*
- * With retention: interest a message without a consumer is acknowledged and
- * dropped.  Which subjects the consumers take is not looked at.
- */
-static void
-judge_interest(struct stream_report *r, json_t *info, json_t *config)
-{
-	json_t	*consumers = json_object_get(json_object_get(info, "state"),
-		    "consumer_count");
-
-	if (!config_is(config, "retention", "interest"))
-		return;
-	if (json_is_integer(consumers) && json_integer_value(consumers) == 0)
-		err_set(&r->unheard, "has no consumer, and with retention: "
-		    "interest it acknowledges each message and drops it at "
-		    "once");
-	else
-		add(&r->advice, "drops a message that no consumer wants "
-		    "(retention: interest): one that is made later never gets "
-		    "it; retention: limits keeps it");
-}
-
 /* All of this works; what it risks is another fault. */
 static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
     json_t *config)
 {
 	json_t	*cluster = json_object_get(info, "cluster");
+	json_t	*consumers = json_object_get(json_object_get(info, "state"),
+		    "consumer_count");
+	bool	interest = config_is(config, "retention", "interest");
 
 	judge_window(r, c, config);
 	if (config_is(config, "storage", "memory"))
@@ -279,44 +244,50 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 		add(&r->advice, "has one replica in a cluster: it is down "
 		    "whenever that server is; use 3 replicas");
 	judge_limits(r, config);
-	judge_interest(r, info, config);
+	/*
+	 * With retention: interest a message without a consumer is acknowledged
+	 * and dropped.  Which subjects the consumers take is not looked at.
+	 */
+	if (interest && json_is_integer(consumers) &&
+	    json_integer_value(consumers) == 0)
+		err_set(&r->unheard, "has no consumer, and with retention: "
+		    "interest it acknowledges each message and drops it at "
+		    "once");
+	else if (interest)
+		add(&r->advice, "drops a message that no consumer wants "
+		    "(retention: interest): one that is made later never gets "
+		    "it; retention: limits keeps it");
 	if (config_is(config, "persist_mode", "async"))
 		add(&r->advice, "acknowledges messages before it has written "
 		    "them (persist_mode: async): a crash of the server loses "
 		    "them");
 }
 
-static void
-judge_error(struct stream_report *r, json_t *error)
-{
-	const char	*text = json_string_value(json_object_get(error,
-			    "description"));
-	int		 code = (int)stream_number(error, "err_code");
-	char		 line[300];
-
-	if (text == NULL)
-		text = "error";
-	snprintf(line, sizeof(line), "cannot be used: %s (%d); create it "
-	    "with outboxctl stream add, or correct nats.stream", text, code);
-	unfit(r, nats_verdict_class(code, text), line);
-}
-
 void
 stream_judge(struct stream_report *r, const struct conf *c, const char *body,
     size_t len)
 {
-	json_t	*info = json_loadb(body, len, 0, NULL);
-	json_t	*error = json_object_get(info, "error");
-	json_t	*config = json_object_get(info, "config");
+	json_t		*info = json_loadb(body, len, 0, NULL);
+	json_t		*error = json_object_get(info, "error");
+	json_t		*config = json_object_get(info, "config");
+	const char	*text;
+	int		 code;
+	char		 line[300];
 
 	memset(r, 0, sizeof(*r));
-	if (error != NULL)
-		judge_error(r, error);
-	else if (config == NULL)
+	if (error != NULL) {
+		text = json_string_value(json_object_get(error, "description"));
+		code = (int)stream_number(error, "err_code");
+		if (text == NULL)
+			text = "error";
+		snprintf(line, sizeof(line), "cannot be used: %s (%d); create "
+		    "it with outboxctl stream add, or correct nats.stream",
+		    text, code);
+		unfit(r, nats_verdict_class(code, text), line);
+	} else if (config == NULL)
 		add(&r->warnings, "was not checked: the answer to STREAM.INFO "
 		    "has no configuration");
 	else {
-		list_subjects(r, config);
 		judge_fitness(r, c, config);
 		judge_safety(r, c, info, config);
 		judge_room(r, info, config);
@@ -343,22 +314,6 @@ read_time(json_t *object, const char *key)
 }
 
 /*
- * Does the leader hear most of the replicas?  They answer each second.  Without
- * them it may have taken messages that are not in its state yet, and will be.
- */
-static bool
-hears_most(json_t *replicas)
-{
-	size_t	 all = json_array_size(replicas) + 1, heard = 1, i;
-	json_t	*r;
-
-	json_array_foreach(replicas, i, r)
-		heard += !json_is_true(json_object_get(r, "offline")) &&
-		    stream_number(r, "active") / 1000000 < SILENT_MS;
-	return heard * 2 > all;
-}
-
-/*
  * In a cluster all replicas answer while there is no leader, each with what it
  * has: then nobody knows what is in the stream.
  */
@@ -371,14 +326,23 @@ fill_leader(struct stream_state *st, json_t *info, struct err *e)
 			    "leader"));
 	const char	*since = json_string_value(json_object_get(cluster,
 			    "leader_since"));
+	size_t		 all = json_array_size(replicas) + 1, heard = 1, i;
+	json_t		*r;
 
 	if (leader == NULL)
 		leader = "";
-	st->replicated = json_array_size(replicas) > 0;
+	st->replicated = all > 1;
 	if (leader[0] == '\0' && (st->replicated ||
 	    json_object_get(cluster, "name") != NULL))
 		return err_set(e, "the stream has no leader now");
-	if (!hears_most(replicas))
+	/*
+	 * Replicas answer the leader each second.  If it does not hear most of
+	 * them it may have taken messages that are not in its state yet.
+	 */
+	json_array_foreach(replicas, i, r)
+		heard += !json_is_true(json_object_get(r, "offline")) &&
+		    stream_number(r, "active") / 1000000 < SILENT_MS;
+	if (heard * 2 <= all)
 		return err_set(e, "the leader of the stream does not hear most "
 		    "of its replicas");
 	snprintf(st->leader, sizeof(st->leader), "%s %s", leader,
@@ -410,41 +374,6 @@ fill_contents(struct stream_state *st, json_t *info)
 	return true;
 }
 
-static void
-fill_limits(struct stream_state *st, json_t *config)
-{
-	st->dedup_window_ms = stream_number(config, "duplicate_window") /
-	    1000000;
-	st->expires = stream_number(config, "max_age") > 0;
-	st->forgets = !config_is(config, "retention", "limits") ||
-	    stream_number(config, "max_msgs_per_subject") > 0 ||
-	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
-	    json_is_true(json_object_get(config, "allow_msg_ttl"));
-	st->limited = st->forgets || st->expires ||
-	    stream_number(config, "max_msgs") > 0 ||
-	    stream_number(config, "max_bytes") > 0;
-}
-
-/*
- * The gaps are counted here: servers before 2.10 leave out some deleted ones,
- * later ones count sequences that are not used yet when a block is damaged.
- */
-static void
-fill_losses(struct stream_state *st, json_t *info, json_t *config)
-{
-	json_t		*state = json_object_get(info, "state");
-	uint64_t	 places = st->last < st->first ? 0 :
-			    st->last - st->first + 1;
-
-	st->keeps = json_is_true(json_object_get(config, "deny_delete")) &&
-	    json_is_true(json_object_get(config, "deny_purge"));
-	st->deleted = (uint64_t)stream_number(state, "num_deleted");
-	st->gaps = places > st->messages && st->messages > 0 ?
-	    places - st->messages : 0;
-	st->damage = (uint64_t)stream_number(json_object_get(state, "lost"),
-	    "bytes");
-}
-
 /* Only one error says something of the stream: that there is none. */
 static int
 read_state_error(struct stream_state *st, json_t *error, struct err *e)
@@ -465,21 +394,48 @@ int
 stream_read_state(struct stream_state *st, const char *body, size_t len,
     struct err *e)
 {
-	json_t	*info = json_loadb(body, len, 0, NULL);
-	json_t	*error = json_object_get(info, "error");
-	json_t	*config = json_object_get(info, "config");
-	int	 rc = 0;
+	json_t		*info = json_loadb(body, len, 0, NULL);
+	json_t		*error = json_object_get(info, "error");
+	json_t		*config = json_object_get(info, "config");
+	json_t		*state = json_object_get(info, "state");
+	uint64_t	 places;
+	int		 rc;
 
 	memset(st, 0, sizeof(*st));
 	if (error != NULL)
 		rc = read_state_error(st, error, e);
 	else if (!json_is_object(config) || !fill_contents(st, info))
 		rc = err_set(e, "the answer to STREAM.INFO is not complete");
-	else if ((rc = fill_leader(st, info, e)) == 0) {
-		fill_limits(st, config);
-		fill_losses(st, info, config);
-		st->answer = STREAM_THERE;
+	else
+		rc = fill_leader(st, info, e);
+	if (error != NULL || rc < 0) {
+		json_decref(info);
+		return rc;
 	}
+	st->dedup_window_ms = stream_number(config, "duplicate_window") /
+	    1000000;
+	st->expires = stream_number(config, "max_age") > 0;
+	st->forgets = !config_is(config, "retention", "limits") ||
+	    stream_number(config, "max_msgs_per_subject") > 0 ||
+	    json_is_true(json_object_get(config, "allow_rollup_hdrs")) ||
+	    json_is_true(json_object_get(config, "allow_msg_ttl"));
+	st->limited = st->forgets || st->expires ||
+	    stream_number(config, "max_msgs") > 0 ||
+	    stream_number(config, "max_bytes") > 0;
+	st->keeps = json_is_true(json_object_get(config, "deny_delete")) &&
+	    json_is_true(json_object_get(config, "deny_purge"));
+	/*
+	 * The gaps are counted here: servers before 2.10 leave out some deleted
+	 * ones, later ones count sequences that are not used yet when a block
+	 * is damaged.
+	 */
+	places = st->last < st->first ? 0 : st->last - st->first + 1;
+	st->gaps = places > st->messages && st->messages > 0 ?
+	    places - st->messages : 0;
+	st->deleted = (uint64_t)stream_number(state, "num_deleted");
+	st->damage = (uint64_t)stream_number(json_object_get(state, "lost"),
+	    "bytes");
+	st->answer = STREAM_THERE;
 	json_decref(info);
 	return rc;
 }
@@ -501,7 +457,6 @@ stream_read_removed(struct stream_removed *r, const char *body, size_t len,
 {
 	json_t	*info = json_loadb(body, len, 0, NULL);
 	json_t	*state = json_object_get(info, "state");
-
 	int	 rc;
 
 	memset(r, 0, sizeof(*r));
