@@ -83,6 +83,16 @@ struct store {
 };
 
 /*
+ * store_sql.c: append a template that is no literal and names no argument; and
+ * what single arguments of a template do, the number with its comma.
+ */
+void	store_put_sql(struct store *, const char *);
+void	store_put_text(struct store *, const char *);
+void	store_put_list(struct store *, const uint64_t *, size_t n);
+void	store_put_labels(struct store *, const char *const *, size_t n);
+void	store_put_item(struct store *, uint64_t);
+
+/*
  * store_columns.c: name the columns as the configuration says; as long as they
  * are not marked, all of them are there.  Forget which are, mark one; append one
  * of a template, "o.attempts"; false: there is no such word.

@@ -2,7 +2,6 @@
 
 #include "store/store_impl.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,47 +10,108 @@
 
 #define LETTERS		"abcdefghijklmnopqrstuvwxyz_"
 
-void
-store_put_name(struct store *s, const char *name)
+/* Values */
+
+static void
+put_bytes(struct store *s, const char *bytes, size_t len)
 {
-	db_name(&s->sql, name);
+	if (bytes == NULL)
+		buf_str(&s->sql, "NULL");
+	else
+		db_quote(s->db, &s->sql, bytes, len);
 }
 
 void
-store_put_index(struct store *s, const char *word, const char *name)
+store_put_text(struct store *s, const char *text)
 {
-	buf_printf(&s->sql, "%s INDEX (", word);
-	db_name(&s->sql, name);
-	buf_str(&s->sql, ")");
+	put_bytes(s, text, text == NULL ? 0 : strlen(text));
 }
+
+static void
+put_pattern(struct store *s, const char *pattern)
+{
+	struct buf	like = { 0 };
+
+	for (; *pattern != '\0'; pattern++) {
+		if (strchr("%_\\", *pattern) != NULL)
+			buf_str(&like, "\\");
+		buf_add(&like, *pattern == '*' ? "%" : pattern, 1);
+	}
+	store_put_text(s, like.len == 0 ? "" : like.data);
+	buf_free(&like);
+}
+
+void
+store_put_comma(struct store *s)
+{
+	int	last = s->sql.len == 0 ? ' ' : s->sql.data[s->sql.len - 1];
+
+	if (last != '(' && last != ' ')
+		buf_str(&s->sql, ",");
+}
+
+void
+store_put_item(struct store *s, uint64_t number)
+{
+	store_put_comma(s);
+	buf_u64(&s->sql, number);
+}
+
+static void
+put_fit(struct store *s, enum store_fit which, const char *data, size_t len)
+{
+	struct buf	text = { 0 };
+
+	if (data != NULL && !store_fits(s, which, data, len)) {
+		store_make_fit(s, which, data, len, &text);
+		put_bytes(s, text.data, text.len);
+	} else
+		put_bytes(s, data, len);
+	buf_free(&text);
+}
+
+static void
+put_error(struct store *s, enum store_fit which, const char *error)
+{
+	struct buf	text = { 0 };
+
+	if (error != NULL)
+		store_make_error_fit(s, which, error, &text);
+	put_fit(s, which, text.data, text.len);
+	buf_free(&text);
+}
+
+/* Words */
 
 /* PRIMARY as a word, not as a name: it is what our own tables have. */
 static void
-put_primary(struct store *s, enum store_table t)
+put_index(struct store *s, const char *name)
 {
-	if (strcmp(s->primary[t], "PRIMARY") == 0)
-		buf_str(&s->sql, "FORCE INDEX (PRIMARY)");
+	buf_str(&s->sql, "FORCE INDEX (");
+	if (strcmp(name, "PRIMARY") == 0)
+		buf_str(&s->sql, name);
 	else
-		store_put_index(s, "FORCE", s->primary[t]);
+		db_name(&s->sql, name);
+	buf_str(&s->sql, ")");
 }
 
 static void
 put_outbox_primary(struct store *s)
 {
-	put_primary(s, T_OUTBOX);
+	put_index(s, s->primary[T_OUTBOX]);
 }
 
 static void
 put_events_primary(struct store *s)
 {
-	put_primary(s, T_EVENTS);
+	put_index(s, s->primary[T_EVENTS]);
 }
 
 static void
 put_claim_index(struct store *s)
 {
 	if (s->index[0] != '\0')
-		store_put_index(s, "FORCE", s->index);
+		put_index(s, s->index);
 }
 
 /* MySQL would round NOW(6) up, into the future. */
@@ -112,6 +172,8 @@ put_word(struct store *s, const char *word, size_t len)
 		panic("statement: unknown word {%.*s}", (int)len, word);
 }
 
+/* Templates */
+
 static void	put_template(struct store *, const char *,
 		    const struct sql_arg *);
 
@@ -145,31 +207,6 @@ put_epochs(struct store *s, const struct range *ranges, size_t n)
 	}
 }
 
-void
-store_put_fit(struct store *s, enum store_fit which, const char *data,
-    size_t len)
-{
-	struct buf	text = { 0 };
-
-	if (data != NULL && !store_fits(s, which, data, len)) {
-		store_make_fit(s, which, data, len, &text);
-		store_put_bytes(s, text.data, text.len);
-	} else
-		store_put_bytes(s, data, len);
-	buf_free(&text);
-}
-
-static void
-put_error(struct store *s, enum store_fit which, const char *error)
-{
-	struct buf	text = { 0 };
-
-	if (error != NULL)
-		store_make_error_fit(s, which, error, &text);
-	store_put_fit(s, which, text.data, text.len);
-	buf_free(&text);
-}
-
 /* All arguments, because parts of the template may name any of them. */
 static void
 put_arg(struct store *s, const struct sql_arg *args, const char *name,
@@ -186,16 +223,16 @@ put_arg(struct store *s, const struct sql_arg *args, const char *name,
 		store_put_text(s, a->text);
 		break;
 	case SQL_IS_BYTES:
-		store_put_bytes(s, a->text, a->n);
+		put_bytes(s, a->text, a->n);
 		break;
 	case SQL_IS_PATTERN:
-		store_put_pattern(s, a->text);
+		put_pattern(s, a->text);
 		break;
 	case SQL_IS_NAME:
 		db_name(&s->sql, a->text);
 		break;
 	case SQL_IS_FIT:
-		store_put_fit(s, a->fit, a->text, a->n);
+		put_fit(s, a->fit, a->text, a->n);
 		break;
 	case SQL_IS_ERROR:
 		put_error(s, a->fit, a->text);
@@ -304,62 +341,6 @@ store_end_part(struct store *s)
 }
 
 void
-store_put_raw(struct store *s, const char *text)
-{
-	buf_str(&s->sql, text);
-}
-
-void
-store_putf(struct store *s, const char *fmt, ...)
-{
-	char	text[2048];
-	va_list	ap;
-
-	va_start(ap, fmt);
-	if ((size_t)vsnprintf(text, sizeof(text), fmt, ap) >= sizeof(text))
-		panic("statement: %s is too long", fmt);
-	va_end(ap);
-	store_put_sql(s, text);
-}
-
-void
-store_put_text(struct store *s, const char *text)
-{
-	store_put_bytes(s, text, text == NULL ? 0 : strlen(text));
-}
-
-void
-store_put_bytes(struct store *s, const char *bytes, size_t len)
-{
-	if (bytes == NULL)
-		buf_str(&s->sql, "NULL");
-	else
-		db_quote(s->db, &s->sql, bytes, len);
-}
-
-void
-store_put_interval(struct store *s, int64_t ms)
-{
-	store_put(s, " + INTERVAL :ms MICROSECOND", SQL_MS("ms", ms));
-}
-
-void
-store_put_comma(struct store *s)
-{
-	int	last = s->sql.len == 0 ? ' ' : s->sql.data[s->sql.len - 1];
-
-	if (last != '(' && last != ' ')
-		buf_str(&s->sql, ",");
-}
-
-void
-store_put_item(struct store *s, uint64_t number)
-{
-	store_put_comma(s);
-	buf_u64(&s->sql, number);
-}
-
-void
 store_put_list(struct store *s, const uint64_t *list, size_t n)
 {
 	store_put(s, ":list", SQL_LIST("list", list, n));
@@ -369,18 +350,4 @@ void
 store_put_labels(struct store *s, const char *const *labels, size_t n)
 {
 	store_put(s, ":list", SQL_LABELS("list", labels, n));
-}
-
-void
-store_put_pattern(struct store *s, const char *pattern)
-{
-	struct buf	like = { 0 };
-
-	for (; *pattern != '\0'; pattern++) {
-		if (strchr("%_\\", *pattern) != NULL)
-			buf_str(&like, "\\");
-		buf_add(&like, *pattern == '*' ? "%" : pattern, 1);
-	}
-	store_put_text(s, like.len == 0 ? "" : like.data);
-	buf_free(&like);
 }

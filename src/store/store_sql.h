@@ -115,12 +115,6 @@ struct sql_arg {
 	    (call), store_end_part(s)) : NULL)
 #define SQL_RAW(name, t)	SQL_OF(name, RAW, .text = (t))
 
-#ifdef OUTBOXCTL_CTL_H
-#define SQL_LITERAL(text)	(text)	/* outboxctl has others, still */
-#else
-#define SQL_LITERAL(text)	"" text ""
-#endif
-
 /* For SQL_PUT: what is appended from here to there is a text apart. */
 void	store_begin_part(struct store *);
 char	*store_end_part(struct store *);
@@ -141,9 +135,9 @@ char	*store_end_part(struct store *);
  * of the other tables are written as they are.
  */
 #define store_sql(s, template, ...)					\
-	store_sql_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
+	store_sql_template((s), "" template "", SQL_ARGS(__VA_ARGS__))
 #define store_put(s, template, ...)					\
-	store_put_template((s), SQL_LITERAL(template), SQL_ARGS(__VA_ARGS__))
+	store_put_template((s), "" template "", SQL_ARGS(__VA_ARGS__))
 /* There may be none; then the one in front takes no comma. */
 #define SQL_ARGS(...)							\
 	((const struct sql_arg[]){ { .name = "" }, ##__VA_ARGS__,	\
@@ -153,25 +147,6 @@ void	store_sql_template(struct store *, const char *,
 	    const struct sql_arg *);
 void	store_put_template(struct store *, const char *,
 	    const struct sql_arg *);
-
-/*
- * Appending piece by piece: a template that is no literal, and one made by
- * printf, both without names; a text as it stands; `name`, and
- * "WORD INDEX (`name`)"; and what the arguments of a template do.
- */
-void	store_put_sql(struct store *, const char *);
-void	store_putf(struct store *, const char *, ...)
-	    __attribute__((format(printf, 2, 3)));
-void	store_put_raw(struct store *, const char *);
-void	store_put_name(struct store *, const char *name);
-void	store_put_index(struct store *, const char *word, const char *name);
-void	store_put_text(struct store *, const char *);
-void	store_put_bytes(struct store *, const char *, size_t);
-void	store_put_fit(struct store *, enum store_fit, const char *, size_t);
-void	store_put_list(struct store *, const uint64_t *, size_t n);
-void	store_put_labels(struct store *, const char *const *, size_t n);
-void	store_put_pattern(struct store *, const char *);
-void	store_put_interval(struct store *, int64_t ms);
 
 /*
  * The bytes of a text or binary column, as SQL.  Keys are compared by these, so
@@ -227,10 +202,9 @@ void	store_put_at_once(struct store *);
 
 /*
  * Append the comma before an item of a list; none after "(" or a blank, where
- * the list begins.  A number with its comma.
+ * the list begins.
  */
 void	store_put_comma(struct store *);
-void	store_put_item(struct store *, uint64_t);
 
 /* " FROM ... WHERE ...": the waiting rows of these partitions. */
 void	store_put_rows_of(struct store *, const char *const *labels, size_t n);
@@ -428,19 +402,5 @@ enum store_index store_index(const struct store *);
 
 /* Its name, "" if there is none. */
 const char *store_index_name(const struct store *);
-
-#ifdef OUTBOXCTL_CTL_H	/* and passes texts */
-#define store_put_hash(s, event, key)					\
-	store_put_hash((s), (event), (struct sql){ key })
-#define store_put_label(s, c, event, key)				\
-	store_put_label((s), (c), (event), (struct sql){ key })
-#define store_put_relabel(s, c, label, event, key)			\
-	store_put_relabel((s), (c), (struct sql){ label }, (event),	\
-	    (struct sql){ key })
-#define store_put_is_counted(s, c, label)				\
-	store_put_is_counted((s), (c), (struct sql){ label })
-#define store_put_home_label(s, label)					\
-	store_put_home_label((s), (struct sql){ label })
-#endif
 
 #endif

@@ -867,8 +867,8 @@ START_TEST(result_is_whole)
 	ck_assert_uint_eq(n, 1);
 	for (size_t i = 0; i < NROWS(locking); i++) {
 		store_sql(st, "SELECT {global_sequence} FROM {outbox} "
-		    "{primary} ORDER BY 1");
-		store_put_sql(st, locking[i].text);
+		    "{primary} ORDER BY 1:lock",
+		    SQL_RAW("lock", locking[i].text));
 		ck_assert_ptr_nonnull(rows = store_query(st, "lock", &e));
 		ck_assert_uint_eq(db_nrows(rows), locking[i].n);
 		db_rows_free(rows);

@@ -18,52 +18,41 @@ static const struct rows_column columns[] = {
 static const char *const shown[] = { "id", "at", "user", "login", "changed",
 	"command", "arguments", NULL };
 
-static void
-select_changes(struct ctl *c)
-{
-	store_sql(c->store, "SELECT a.id, a.at, a.login, a.unix_user, "
-	    "a.command, a.arguments, a.changed FROM {audit} a WHERE a.id");
-}
-
 /* "alice" is alice@HOST, also behind sudo, and the login 'alice'@'...'. */
 static void
-put_user(struct store *s, const char *user)
+select_changes(struct ctl *c, const uint64_t *list, size_t n, struct sql order)
 {
-	const char	*end = strchr(user, '@') == NULL ? "@*" : "";
-	char		*is = xasprintf("%s%s", user, end);
-	char		*is_for = xasprintf("* for %s%s", user, end);
+	static const struct filter	 f = { .time = { "a.at" } };
+	const char			*user = c->args.user;
+	const char			*command = c->args.command;
+	char				*more, *is, *is_for;
 
-	store_put(s, " AND (a.unix_user LIKE :is OR a.unix_user LIKE :is_for "
-	    "OR a.login LIKE :is)", SQL_PATTERN("is", is),
-	    SQL_PATTERN("is_for", is_for));
+	more = xasprintf("%s *", command == NULL ? "" : command);
+	is = xasprintf("%s%s", user == NULL ? "" : user,
+	    user != NULL && strchr(user, '@') == NULL ? "@*" : "");
+	is_for = xasprintf("* for %s", is);
+	store_sql(c->store, "SELECT a.id, a.at, a.login, a.unix_user, "
+	    "a.command, a.arguments, a.changed FROM {audit} a "
+	    "WHERE a.id IN (:rows):filter:command:user ORDER BY :order",
+	    SQL_LIST("rows", list, n),
+	    SQL_PUT("filter", c->store, filter_put(c, &f)),
+	    SQL_IF("command", command != NULL,
+	    " AND (a.command LIKE :words OR a.command LIKE :more)"),
+	    SQL_PATTERN("words", command), SQL_PATTERN("more", more),
+	    SQL_IF("user", user != NULL, " AND (a.unix_user LIKE :is "
+	    "OR a.unix_user LIKE :is_for OR a.login LIKE :is)"),
+	    SQL_PATTERN("is", is), SQL_PATTERN("is_for", is_for),
+	    SQL_PART("order", order));
 	free(is_for);
 	free(is);
-}
-
-static void
-put_filters(struct ctl *c)
-{
-	static const struct filter	f = { .time = "a.at" };
-	char				*arguments;
-
-	filter_put(c, &f);
-	if (c->args.command != NULL) {
-		arguments = xasprintf("%s *", c->args.command);
-		store_put(c->store, " AND (a.command LIKE :command "
-		    "OR a.command LIKE :more)",
-		    SQL_PATTERN("command", c->args.command),
-		    SQL_PATTERN("more", arguments));
-		free(arguments);
-	}
-	if (c->args.user != NULL)
-		put_user(c->store, c->args.user);
+	free(more);
 }
 
 int
 audit_list(struct ctl *c)
 {
 	static const struct listing	l = { columns, NCOLUMNS, shown,
-	    select_changes, put_filters, NULL };
+	    select_changes, NULL };
 	struct err			e;
 
 	return listing_print(c, cursor_new(c, CURSOR_AUDIT, &e), &l, &e);

@@ -39,19 +39,17 @@ audit_note(struct ctl *c, uint64_t n, struct err *e)
 		return 0;
 	}
 	if (c->audit > 0) {
-		store_sql(c->store, "UPDATE {audit} SET changed = changed + ");
-		store_putf(c->store, "%llu WHERE id = %llu",
-		    (unsigned long long)n, (unsigned long long)c->audit);
+		store_sql(c->store, "UPDATE {audit} "
+		    "SET changed = changed + :n WHERE id = :id",
+		    SQL_NUMBER("n", n), SQL_NUMBER("id", c->audit));
 		return store_exec(c->store, "audit", NULL, e);
 	}
 	store_sql(c->store, "INSERT INTO {audit} (login, unix_user, command, "
-	    "arguments, changed) VALUES (CURRENT_USER(), LEFT(");
-	store_put_text(c->store, unix_user(user, sizeof(user)));
-	store_put(c->store, ", 255), ");
-	store_put_text(c->store, c->command->words);
-	store_put(c->store, ", LEFT(");
-	store_put_text(c->store, c->arguments);
-	store_putf(c->store, ", 1000), %llu)", (unsigned long long)n);
+	    "arguments, changed) VALUES (CURRENT_USER(), LEFT(:user, 255), "
+	    ":command, LEFT(:arguments, 1000), :n)",
+	    SQL_TEXT("user", unix_user(user, sizeof(user))),
+	    SQL_TEXT("command", c->command->words),
+	    SQL_TEXT("arguments", c->arguments), SQL_NUMBER("n", n));
 	if (store_exec(c->store, "audit", NULL, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT LAST_INSERT_ID()");

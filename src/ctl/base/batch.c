@@ -27,9 +27,9 @@ enum fate { DONE, AGAIN, FAILED };
 static int
 is_noted(struct ctl *c, uint64_t *noted, struct err *e)
 {
-	store_sql(c->store, "UPDATE {audit} SET changed = changed WHERE ");
-	store_putf(c->store, "id = %llu AND changed = %llu",
-	    (unsigned long long)c->audit, (unsigned long long)c->audited);
+	store_sql(c->store, "UPDATE {audit} SET changed = changed "
+	    "WHERE id = :id AND changed = :n",
+	    SQL_NUMBER("id", c->audit), SQL_NUMBER("n", c->audited));
 	return store_exec(c->store, "audit", noted, e);
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/base/filter.h"
 #include "mysql/db.h"
 #include "util/xalloc.h"
 
@@ -42,8 +41,7 @@ choose_page(struct chosen *r, const uint64_t *page, size_t n, struct err *e)
 	struct ctl	*c = r->c;
 	size_t		 before = r->n, found, k;
 
-	r->how->select(c);
-	filter_put_rows(c->store, page, n);
+	r->how->select(c, page, n);
 	if (change_add(c, &r->list, &r->n, e) < 0)
 		return -1;
 	found = r->n - before;

@@ -63,12 +63,11 @@ struct change {
 	int		(*check)(struct chosen *);
 
 	/*
-	 * How rows are chosen.  select begins a SELECT of sequences, up to
-	 * "WHERE ... AND <sequence>"; " IN (...)" follows, with those named, or
-	 * with a page of a cursor where filters are given; keep leaves those in
-	 * the list that are to be changed.
+	 * How rows are chosen.  select writes a SELECT of sequences that are
+	 * among the n named ones, or in a page of a cursor where filters are
+	 * given; keep leaves those in the list that are to be changed.
 	 */
-	void		(*select)(struct ctl *);
+	void		(*select)(struct ctl *, const uint64_t *, size_t n);
 	enum cursor_by	 by, by_key;		/* without and with --key */
 	int		(*keep)(struct ctl *, uint64_t *, size_t *n,
 			    struct err *);
@@ -81,17 +80,18 @@ struct change {
 
 	/*
 	 * May they be changed?  If there is no function, ctl_confirm() asks;
-	 * impact_ask() uses the others: a SELECT of key and type, begun as
-	 * select, and whether it asks of a few as well.
+	 * impact_ask() uses the others: a SELECT of key and type of these rows,
+	 * and whether it asks of a few as well.
 	 */
 	int		(*ask)(struct chosen *, bool *may, struct err *);
-	void		(*select_loss)(struct ctl *);
+	void		(*select_loss)(struct ctl *, const uint64_t *,
+			    size_t n);
 	bool		 asks_of_few;
 
 	/*
-	 * The transaction.  lock is a SELECT of the rows whose state allows the
-	 * change, begun as select; " FOR UPDATE" follows, and only these are
-	 * changed.  epochs writes a SELECT of the partitions that get a new
+	 * The transaction.  lock begins a SELECT of the rows whose state allows
+	 * the change, up to "WHERE ... AND <sequence>"; " IN (...) FOR UPDATE"
+	 * follows, and only these are changed.  epochs writes a SELECT of the partitions that get a new
 	 * epoch; false: none does.  change changes those of the n rows whose
 	 * state still allows it, and says how many these are; it may be called
 	 * again for the same ones after a deadlock.

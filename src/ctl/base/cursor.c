@@ -26,23 +26,26 @@ struct cursor {
 
 /* How each list is read: up to the position, and in which order. */
 static const struct {
-	const char	*select;
-	const char	*order;
+	struct sql	select;
+	struct sql	order;
 } lists[] = {
-	[CURSOR_PRIMARY] = { "SELECT {o.global_sequence} FROM {outbox} AS o "
-	    "{primary} WHERE {o.global_sequence} > ", "{o.global_sequence}" },
-	[CURSOR_DELIVERED] = { "SELECT {o.global_sequence} FROM {outbox} AS o "
-	    "{index} WHERE {o.published_at} IS NOT NULL",
-	    "{o.published_at} DESC, {o.partition_key} DESC, "
-	    "{o.global_sequence} DESC" },
-	[CURSOR_KEY] = { "SELECT {e.sequence} FROM {events} AS e WHERE",
-	    "{e.stream_sequence} DESC" },
-	[CURSOR_DEAD] = { "SELECT d.global_sequence FROM {dead} AS d "
-	    "WHERE d.global_sequence > ", "d.global_sequence" },
-	[CURSOR_NEWEST_DEAD] = { "SELECT d.global_sequence FROM {dead} AS d "
-	    "WHERE d.global_sequence < ", "d.global_sequence DESC" },
-	[CURSOR_AUDIT] = { "SELECT a.id FROM {audit} AS a WHERE a.id < ",
-	    "a.id DESC" },
+	[CURSOR_PRIMARY] = { { "SELECT {o.global_sequence} FROM {outbox} AS o "
+	    "{primary} WHERE {o.global_sequence} > :last" },
+	    { "{o.global_sequence}" } },
+	[CURSOR_DELIVERED] = { { "SELECT {o.global_sequence} "
+	    "FROM {outbox} AS o {index} WHERE {o.published_at} IS NOT NULL"
+	    ":since:until:behind" },
+	    { "{o.published_at} DESC, {o.partition_key} DESC, "
+	    "{o.global_sequence} DESC" } },
+	[CURSOR_KEY] = { { "SELECT {e.sequence} FROM {events} AS e "
+	    "WHERE:key:before" }, { "{e.stream_sequence} DESC" } },
+	[CURSOR_DEAD] = { { "SELECT d.global_sequence FROM {dead} AS d "
+	    "WHERE d.global_sequence > :last" }, { "d.global_sequence" } },
+	[CURSOR_NEWEST_DEAD] = { { "SELECT d.global_sequence "
+	    "FROM {dead} AS d WHERE d.global_sequence < :last" },
+	    { "d.global_sequence DESC" } },
+	[CURSOR_AUDIT] = { { "SELECT a.id FROM {audit} AS a "
+	    "WHERE a.id < :last" }, { "a.id DESC" } },
 };
 
 static bool
@@ -57,11 +60,11 @@ seek(struct cursor *w, bool *found, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_sql(w->c->store, w->by == CURSOR_KEY ? "SELECT "
-	    "{stream_sequence}, NULL FROM {events} WHERE {sequence} = " :
-	    "SELECT {published_at}, {partition_key} FROM {outbox} "
-	    "WHERE {global_sequence} = ");
-	store_putf(w->c->store, "%llu", (unsigned long long)w->last);
+	store_sql(w->c->store, "SELECT :position",
+	    SQL_EITHER("position", w->by == CURSOR_KEY,
+	    "{stream_sequence}, NULL FROM {events} WHERE {sequence} = :last",
+	    "{published_at}, {partition_key} FROM {outbox} "
+	    "WHERE {global_sequence} = :last"), SQL_NUMBER("last", w->last));
 	if ((rows = store_query(w->c->store, "rows", e)) == NULL)
 		return -1;
 	if ((*found = db_next(rows) && db_nullable(rows, 0) != NULL)) {
@@ -77,72 +80,39 @@ seek(struct cursor *w, bool *found, struct err *e)
 	return 0;
 }
 
-/*
- * After (time, label, sequence) come the rest of the label, those with a lower
- * label or none, then all earlier times: as ranges of the index.  It is by
- * time, so rows outside --since and --until are not read.
- */
-static void
-put_delivered(const struct cursor *w)
-{
-	struct store		*s = w->c->store;
-	const struct args	*a = &w->c->args;
-
-	if (a->since != NULL) {
-		store_put(s, " AND {o.published_at} >= ");
-		store_put(s, a->since);
-	}
-	if (w->at == NULL) {
-		if (a->until != NULL) {
-			store_put(s, " AND {o.published_at} < ");
-			store_put(s, a->until);
-		}
-		return;
-	}
-	store_put(s, " AND ({o.published_at} < ");
-	store_put_text(s, w->at);
-	store_put(s, " OR ({o.published_at} = ");
-	store_put_text(s, w->at);
-	store_putf(s, " AND (({o.partition_key} %s ", w->label == NULL ? "IS" :
-	    "=");
-	store_put_bytes(s, w->label, w->label_len);
-	store_putf(s, " AND {o.global_sequence} < %llu)",
-	    (unsigned long long)w->last);
-	if (w->label != NULL) {
-		store_put(s, " OR {o.partition_key} < ");
-		store_put_bytes(s, w->label, w->label_len);
-		store_put(s, " OR {o.partition_key} IS NULL");
-	}
-	store_put(s, ")))");
-}
-
-static void
-put_of_key(const struct cursor *w)
-{
-	filter_put_key(w->c->store, "{e.stream_id}", w->c->args.key);
-	if (w->at != NULL) {
-		store_put(w->c->store, " AND {e.stream_sequence} < ");
-		store_put(w->c->store, w->at);
-	}
-}
-
 static int
 read_page(struct cursor *w, uint64_t *out, size_t max, size_t *n, struct err *e)
 {
-	struct store	*s = w->c->store;
-	struct db_rows	*rows;
-	bool		 found;
+	struct store		*s = w->c->store;
+	const struct args	*a = &w->c->args;
+	struct db_rows		*rows;
+	bool			 found;
 
-	store_sql(s, lists[w->by].select);
-	if (w->by == CURSOR_DELIVERED)
-		put_delivered(w);
-	else if (w->by == CURSOR_KEY)
-		put_of_key(w);
-	else
-		store_putf(s, "%llu", (unsigned long long)w->last);
-	store_put(s, " ORDER BY ");
-	store_put(s, cursor_order(w));
-	store_putf(s, " LIMIT %zu", max);
+	/*
+	 * After (time, label, sequence) come the rest of the label, those with
+	 * a lower label or none, then all earlier times: as ranges of the
+	 * index.  It is by time, so rows outside --since and --until are not
+	 * read.
+	 */
+	store_sql(s, ":select ORDER BY :order LIMIT :max",
+	    SQL_PART("select", lists[w->by].select),
+	    SQL_PART("order", lists[w->by].order), SQL_NUMBER("max", max),
+	    SQL_NUMBER("last", w->last), SQL_TEXT("at", w->at),
+	    SQL_IF("since", a->since != NULL, " AND {o.published_at} >= :from"),
+	    SQL_RAW("from", a->since),
+	    SQL_IF("until", w->at == NULL && a->until != NULL,
+	    " AND {o.published_at} < :end"), SQL_RAW("end", a->until),
+	    SQL_IF("behind", w->at != NULL,
+	    " AND ({o.published_at} < :at OR ({o.published_at} = :at AND "
+	    "(({o.partition_key} :is :label AND {o.global_sequence} < :last)"
+	    ":lower)))"), SQL_EITHER("is", w->label == NULL, "IS", "="),
+	    SQL_IF("lower", w->label != NULL, " OR {o.partition_key} < :label "
+	    "OR {o.partition_key} IS NULL"),
+	    SQL_BYTES("label", w->label, w->label_len),
+	    SQL_PUT_IF("key", w->by == CURSOR_KEY, s, filter_put_key(s,
+	    SQL("{e.stream_id}"), a->key)),
+	    SQL_IF("before", w->at != NULL, " AND {e.stream_sequence} < :seen"),
+	    SQL_RAW("seen", w->at));
 	if ((rows = store_query(s, "rows", e)) == NULL)
 		return -1;
 	for (*n = 0; db_next(rows); )
@@ -205,7 +175,7 @@ cursor_free(struct cursor *w)
 	free(w);
 }
 
-const char *
+struct sql
 cursor_order(const struct cursor *w)
 {
 	return lists[w->by].order;

@@ -35,7 +35,7 @@ struct cursor *cursor_new(struct ctl *, enum cursor_by, struct err *);
 void	cursor_free(struct cursor *);
 
 /* ORDER BY's columns, for outbox o, events e, dead letters d. */
-const char *cursor_order(const struct cursor *);
+struct sql cursor_order(const struct cursor *);
 
 /*
  * Read up to max (CURSOR_PAGE) sequences; *n is less than max only at the end.

@@ -87,15 +87,17 @@ find_labels_of(struct kway_merge *m, const char *partition, struct err *e)
 		/* Those of its messages that have a time of their own. */
 		store_sql(s, "SELECT DISTINCT {partition_key} FROM {outbox} "
 		    "{index} WHERE {published_at} IS NULL AND "
-		    "{partition_key} > '!@' AND {partition_key} < '!A' AND ");
-		store_put_home_label(s, "{partition_key}");
-		filter_put_in_label(s, partition);
+		    "{partition_key} > '!@' AND {partition_key} < '!A' "
+		    "AND :home IN (:label)",
+		    SQL_PUT("home", s, store_put_home_label(s,
+		    SQL("{partition_key}"))),
+		    SQL_PUT("label", s, filter_put_label(s, partition)));
 		if (add_labels(m, e) < 0)
 			return -1;
 	}
 	store_sql(s, "SELECT " PARKED_LABEL("first_sequence")
-	    " FROM {blocked} WHERE partition_key");
-	filter_put_in_label(s, partition);
+	    " FROM {blocked} WHERE partition_key IN (:label)",
+	    SQL_PUT("label", s, filter_put_label(s, partition)));
 	return add_labels(m, e);
 }
 
@@ -114,10 +116,9 @@ jump(struct kway_merge *m, size_t few, size_t *n, struct err *e)
 	bool		 first = true;
 
 	store_sql(s, "SELECT {partition_key}, {global_sequence} FROM {outbox} "
-	    "{index} WHERE {published_at} IS NULL AND {partition_key} > ");
-	store_put_bytes(s, l->data, l->len);
-	store_putf(s, " ORDER BY {partition_key}, {global_sequence} LIMIT %zu",
-	    few);
+	    "{index} WHERE {published_at} IS NULL AND {partition_key} > :label "
+	    "ORDER BY {partition_key}, {global_sequence} LIMIT :few",
+	    SQL_BYTES("label", l->data, l->len), SQL_NUMBER("few", few));
 	if ((rows = store_query(s, "labels", e)) == NULL)
 		return -1;
 	*n = db_nrows(rows);
@@ -172,10 +173,9 @@ find_labels(struct kway_merge *m, struct err *e)
 		return jump_all(m, e);
 	/* Here a jump over a label would read all its rows. */
 	store_sql(s, "SELECT partition_key FROM {partitions} "
-	    "WHERE partition_key <> ''");
-	if (!store_is_pillar(s))
-		store_put(s, " UNION ALL SELECT "
-		    PARKED_LABEL("first_sequence") " FROM {blocked}");
+	    "WHERE partition_key <> '':parked",
+	    SQL_IF("parked", !store_is_pillar(s), " UNION ALL SELECT "
+	    PARKED_LABEL("first_sequence") " FROM {blocked}"));
 	return add_labels(m, e);
 }
 
@@ -190,14 +190,16 @@ read_labels(struct kway_merge *m, struct label **labels, size_t n, size_t few,
 
 	store_sql(s, "");
 	for (size_t i = 0; i < n; i++) {
-		store_putf(s, "%s(SELECT %zu, {global_sequence} FROM {outbox} "
-		    "{index} WHERE {published_at} IS NULL AND {partition_key} "
-		    "%s ", i == 0 ? "" : " UNION ALL ", i,
-		    labels[i]->data == NULL ? "IS" : "=");
-		store_put_bytes(s, labels[i]->data, labels[i]->len);
-		store_putf(s, " AND {global_sequence} > %llu ORDER BY "
-		    "{global_sequence} LIMIT %zu)",
-		    (unsigned long long)labels[i]->last, few);
+		store_put(s, ":union(SELECT :i, {global_sequence} "
+		    "FROM {outbox} {index} WHERE {published_at} IS NULL "
+		    "AND {partition_key} :is :label "
+		    "AND {global_sequence} > :last "
+		    "ORDER BY {global_sequence} LIMIT :few)",
+		    SQL_IF("union", i > 0, " UNION ALL "), SQL_NUMBER("i", i),
+		    SQL_EITHER("is", labels[i]->data == NULL, "IS", "="),
+		    SQL_BYTES("label", labels[i]->data, labels[i]->len),
+		    SQL_NUMBER("last", labels[i]->last),
+		    SQL_NUMBER("few", few));
 	}
 	if ((rows = store_query(s, "waiting", e)) == NULL)
 		return -1;

@@ -1,6 +1,5 @@
 /* listing.c - see listing.h */
 
-#include "ctl/base/filter.h"
 #include "ctl/base/listing.h"
 
 #include <stdio.h>
@@ -55,11 +54,7 @@ take_page(struct ctl *c, struct cursor *w, const struct listing *l,
 	f->ended = n < max;
 	if (n == 0)
 		return 0;
-	l->select(c);
-	filter_put_rows(c->store, sequences, n);
-	l->finish(c);
-	store_put(c->store, " ORDER BY ");
-	store_put(c->store, cursor_order(w));
+	l->select(c, sequences, n, cursor_order(w));
 	if ((rows = store_query(c->store, "list", e)) == NULL)
 		return -1;
 	page = rows_json(rows, l->columns, l->ncolumns);

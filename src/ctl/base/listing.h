@@ -10,10 +10,9 @@ struct listing {
 	const struct rows_column *columns;	/* the first is the sequence */
 	size_t			 ncolumns;
 	const char *const	*shown;		/* in the table */
-	/* Begin the statement, up to "WHERE <sequence>"; " IN (...)" follows */
-	void			(*select)(struct ctl *);
-	/* ... and then these conditions. */
-	void			(*finish)(struct ctl *);
+	/* A SELECT of those of n rows that pass the filters, in this order. */
+	void			(*select)(struct ctl *, const uint64_t *,
+				    size_t n, struct sql order);
 	/* Is this row, which passed them, to be listed?  NULL: yes. */
 	bool			(*passes)(const struct ctl *, const json_t *);
 };

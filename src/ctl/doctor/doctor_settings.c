@@ -109,7 +109,8 @@ check_keys(struct doctor *d, struct err *e)
 	    "FROM {events} AS e ORDER BY {e.sequence} DESC LIMIT :max) "
 	    "AS newest WHERE order_key IS NOT NULL GROUP BY order_key "
 	    "HAVING COUNT(DISTINCT h) > 1) AS several",
-	    SQL_PUT("hash", s, store_put_hash(s, "e", "{e.stream_id}")),
+	    SQL_PUT("hash", s, store_put_hash(s, "e",
+	    SQL("{e.stream_id}"))),
 	    SQL_NUMBER("max", SAMPLE));
 	if (store_query_number(s, "partition_by", &n, e) < 0)
 		return -1;

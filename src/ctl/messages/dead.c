@@ -54,19 +54,20 @@ check_letters(struct chosen *r)
 }
 
 static void
-select_letters(struct ctl *c)
+select_letters(struct ctl *c, const uint64_t *list, size_t n)
 {
 	store_sql(c->store, "SELECT d.global_sequence " DEAD_ROWS
 	    "WHERE d.reason NOT IN " DEAD_MARKS ":filter "
-	    "AND d.global_sequence",
-	    SQL_PUT("filter", c->store, dead_put_filter(c)));
+	    "AND d.global_sequence IN (:rows)",
+	    SQL_PUT("filter", c->store, dead_put_filter(c)),
+	    SQL_LIST("rows", list, n));
 }
 
 static void
-select_loss(struct ctl *c)
+select_loss(struct ctl *c, const uint64_t *list, size_t n)
 {
 	store_sql(c->store, "SELECT " DEAD_KEY ", d.event_type " DEAD_ROWS
-	    "WHERE d.global_sequence");
+	    "WHERE d.global_sequence IN (:rows)", SQL_LIST("rows", list, n));
 }
 
 /* The statements */
@@ -83,8 +84,8 @@ select_loss(struct ctl *c)
 static void
 put_letter_label(struct ctl *c)
 {
-	store_put_relabel(c->store, &c->counts, "d.partition_key", "e",
-	    DEAD_KEY);
+	store_put_relabel(c->store, &c->counts, SQL("d.partition_key"), "e",
+	    SQL(DEAD_KEY));
 }
 
 static bool

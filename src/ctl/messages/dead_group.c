@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/msg.h"
-#include "ctl/base/filter.h"
 
 #define TEXT_MAX	255
 #define HEX_MIN		8	/* shorter ones may be words: "deadbee", "cafe" */
@@ -228,8 +227,8 @@ dead_group_keep(struct ctl *c, uint64_t *list, size_t *n, struct err *e)
 	if (c->args.group == NULL || *n == 0)
 		return 0;
 	store_sql(c->store, "SELECT global_sequence, reason, last_error "
-	    "FROM {dead} WHERE global_sequence");
-	filter_put_rows(c->store, list, *n);
+	    "FROM {dead} WHERE global_sequence IN (:rows)",
+	    SQL_LIST("rows", list, *n));
 	if ((rows = store_query(c->store, "select", e)) == NULL)
 		return -1;
 	page = rows_json(rows, columns, 3);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "ctl/base/cursor.h"
-#include "ctl/base/filter.h"
 #include "ctl/messages/dead.h"
 #include "ctl/messages/dead_group.h"
 #include "store/watermark.h"
@@ -103,10 +102,10 @@ count_all(struct ctl *c, struct groups *s, struct err *e)
 		store_sql(c->store, "SELECT d.global_sequence, " DEAD_KEY ", "
 		    "d.event_type, d.last_error, d.reason, d.died_at "
 		    DEAD_ROWS "WHERE d.reason NOT IN " DEAD_MARKS
-		    " AND d.global_sequence");
-		filter_put_rows(c->store, page, n);
-		dead_put_filter(c);
-		store_put(c->store, " ORDER BY d.global_sequence DESC");
+		    " AND d.global_sequence IN (:rows):filter "
+		    "ORDER BY d.global_sequence DESC",
+		    SQL_LIST("rows", page, n),
+		    SQL_PUT("filter", c->store, dead_put_filter(c)));
 		if ((rows = store_query(c->store, "groups", e)) == NULL) {
 			rc = -1;
 			break;

@@ -20,30 +20,35 @@ static const struct rows_column columns[] = {
 static const char *const shown[] = { "sequence", "key", "type", "attempts",
 	"reason", "died_at", "error", NULL };
 
+void
+dead_put_filter(struct ctl *c)
+{
+	static const struct filter	f = { .key = { DEAD_KEY },
+	    .type = { "d.event_type" },
+	    .partition = { "COALESCE(d.partition_key, '')" },
+	    .time = { "d.died_at" } };
+
+	filter_put(c, &f);
+}
+
 static void
-select_letters(struct ctl *c)
+select_letters(struct ctl *c, const uint64_t *list, size_t n, struct sql order)
 {
 	store_sql(c->store, "SELECT d.global_sequence, d.partition_key, "
 	    DEAD_KEY ", d.event_type, d.attempts, d.reason, d.last_error, "
 	    "d.created_at, d.died_at " DEAD_ROWS
-	    "WHERE d.reason NOT IN " DEAD_MARKS " AND d.global_sequence");
-}
-
-void
-dead_put_filter(struct ctl *c)
-{
-	static const struct filter	f = { .key = DEAD_KEY,
-	    .type = "d.event_type", .partition =
-	    "COALESCE(d.partition_key, '')", .time = "d.died_at" };
-
-	filter_put(c, &f);
+	    "WHERE d.reason NOT IN " DEAD_MARKS
+	    " AND d.global_sequence IN (:rows):filter ORDER BY :order",
+	    SQL_LIST("rows", list, n),
+	    SQL_PUT("filter", c->store, dead_put_filter(c)),
+	    SQL_PART("order", order));
 }
 
 int
 dead_list(struct ctl *c)
 {
 	static const struct listing	l = { columns, NCOLUMNS, shown,
-	    select_letters, dead_put_filter, dead_group_passes };
+	    select_letters, dead_group_passes };
 	struct err			e;
 
 	if (dead_group_check(c) != CTL_DONE)
@@ -58,8 +63,7 @@ dead_add(struct ctl *c, uint64_t sequence, json_t **o, struct err *e)
 
 	if (store_is_pillar(c->store))
 		return 0;
-	select_letters(c);
-	filter_put_rows(c->store, &sequence, 1);
+	select_letters(c, &sequence, 1, SQL("d.global_sequence"));
 	if (rows_one(c, "show", columns, NCOLUMNS, &letter, e) < 0)
 		return -1;
 	if (letter != NULL) {

@@ -202,7 +202,7 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 		    "{partition_key}) SELECT {e.sequence}, :label "
 		    "FROM {events} AS e WHERE {e.sequence} = LAST_INSERT_ID()",
 		    SQL_PUT("label", s, store_put_label(s, &f->counts, "e",
-		    "{e.stream_id}")));
+		    SQL("{e.stream_id}"))));
 		return store_exec(s, "enqueue", NULL, e);
 	}
 	if (rc == 0)

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "ctl/base/filter.h"
 #include "util/display.h"
 
 #define TYPES_SHOWN	3
@@ -33,8 +32,7 @@ read_loss(struct chosen *r, struct loss *l, struct err *e)
 
 	for (size_t i = 0, n; i < r->n; i += n) {
 		n = change_piece(r->n - i);
-		r->how->select_loss(r->c);
-		filter_put_rows(s, r->list + i, n);
+		r->how->select_loss(r->c, r->list + i, n);
 		if ((rows = store_query(s, "select", e)) == NULL)
 			return -1;
 		page = rows_json(rows, of_loss, 2);

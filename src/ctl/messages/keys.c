@@ -106,9 +106,9 @@ select_halts(struct ctl *c, const char *key)
 {
 	store_sql(c->store, "SELECT b.first_sequence FROM {blocked} AS b "
 	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
-	    "WHERE b.reason = '" STORE_HALTED "' AND");
-	filter_put_key(c->store, STORE_KEY_OF("{k.stream_id}", "b.order_key"),
-	    key);
+	    "WHERE b.reason = '" STORE_HALTED "' AND:key",
+	    SQL_PUT("key", c->store, filter_put_key(c->store,
+	    SQL(STORE_KEY_OF("{k.stream_id}", "b.order_key")), key)));
 }
 
 static bool

@@ -43,43 +43,37 @@ put_about(struct ctl *c, uint64_t sequence)
 	    "WHEN {o.global_sequence} IS NULL THEN 'missing' "
 	    "WHEN {o.published_at} IS NOT NULL THEN 'delivered' "
 	    "WHEN {o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6) "
-	    "THEN 'delivering' ELSE 'pending' END, NULL");
-	store_put(s, store_is_pillar(s) ? ", NULL" :
-	    ", (SELECT outbox_id FROM {settings} WHERE id = 1)");
-	store_put(s, ", {e.stream_id}, "
-	    "{e.stream_sequence}, {e.event_type}, {e.event_version}, "
-	    "{e.correlation_id}, {e.occurred_at}, OCTET_LENGTH({e.metadata}), "
-	    "OCTET_LENGTH({e.event_data}), ");
-	message_put_partition(s);
-	store_put(s, ", " PARKED_IS("{o.partition_key}") ", {o.attempts}, ");
-	/* Of a row or of a dead letter. */
-	store_put(s, store_is_pillar(s) ? "{o.replay_no}" :
-	    "COALESCE({o.replay_no}, (SELECT d.replay_no FROM {dead} AS d "
-	    "WHERE d.global_sequence = n.sequence))");
-	store_put(s, ", {o.last_error}, {o.created_at}, {o.available_at}, "
+	    "THEN 'delivering' ELSE 'pending' END, NULL, :outbox_id, "
+	    "{e.stream_id}, {e.stream_sequence}, {e.event_type}, "
+	    "{e.event_version}, {e.correlation_id}, {e.occurred_at}, "
+	    "OCTET_LENGTH({e.metadata}), OCTET_LENGTH({e.event_data}), "
+	    ":partition, " PARKED_IS("{o.partition_key}") ", {o.attempts}, "
+	    ":replay_no, {o.last_error}, {o.created_at}, {o.available_at}, "
 	    "{o.scheduled_at}, IF({o.published_at} IS NULL, "
 	    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
 	    "GREATEST({o.available_at}, COALESCE({o.scheduled_at}, "
 	    "{o.available_at}))) + 999) DIV 1000, NULL), {o.published_at}, "
-	    "{o.ack_sequence}, {o.in_doubt_since}");
-	/* A token begins with the last 16 characters of a worker's id. */
-	store_put(s, ", (SELECT c.id FROM {workers} AS c WHERE "
+	    "{o.ack_sequence}, {o.in_doubt_since}, "
+	    /* A token begins with the last 16 characters of a worker's id. */
+	    "(SELECT c.id FROM {workers} AS c WHERE "
 	    "RIGHT(c.id, 16) = LEFT({o.claim_token}, 16) LIMIT 1), "
 	    "{o.claim_token}, p.lease_owner, w.hostname, w.pid, p.lease_until, "
 	    "p.lease_until > NOW(6) AND p.lease_owner <> '" STORE_PAUSED "', "
-	    "p.lease_epoch");
-	store_putf(s, " FROM (SELECT %llu AS sequence) AS n ",
-	    (unsigned long long)sequence);
-	store_put(s, "LEFT JOIN {outbox} AS o "
-	    "ON {o.global_sequence} = n.sequence "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = n.sequence");
-	message_put_parked(s);
-	store_put(s, " LEFT JOIN {partitions} AS p ON p.partition_key = "
-	    "COALESCE(");
-	message_put_partition(s);
-	store_put(s, ", '') LEFT JOIN {workers} AS w ON w.id = p.lease_owner "
-	    "WHERE {o.global_sequence} IS NOT NULL OR {e.sequence} IS NOT "
-	    "NULL");
+	    "p.lease_epoch FROM (SELECT :sequence AS sequence) AS n "
+	    "LEFT JOIN {outbox} AS o ON {o.global_sequence} = n.sequence "
+	    "LEFT JOIN {events} AS e ON {e.sequence} = n.sequence:parked "
+	    "LEFT JOIN {partitions} AS p "
+	    "ON p.partition_key = COALESCE(:partition, '') "
+	    "LEFT JOIN {workers} AS w ON w.id = p.lease_owner WHERE "
+	    "{o.global_sequence} IS NOT NULL OR {e.sequence} IS NOT NULL",
+	    SQL_EITHER("outbox_id", store_is_pillar(s), "NULL",
+	    "(SELECT outbox_id FROM {settings} WHERE id = 1)"),
+	    MESSAGE_PARTS(s),
+	    /* Of a row or of a dead letter. */
+	    SQL_EITHER("replay_no", store_is_pillar(s), "{o.replay_no}",
+	    "COALESCE({o.replay_no}, (SELECT d.replay_no FROM {dead} AS d "
+	    "WHERE d.global_sequence = n.sequence))"),
+	    SQL_NUMBER("sequence", sequence));
 }
 
 static const char *
@@ -111,11 +105,11 @@ add_record(struct ctl *c, json_t *o, struct err *e)
 		return 0;
 	store_sql(c->store, "SELECT b.reason, b.since, b.head_sequence FROM "
 	    "{blocked} AS b LEFT JOIN {events} AS k "
-	    "ON {k.sequence} = b.first_sequence WHERE");
-	filter_put_key(c->store, STORE_KEY_OF("{k.stream_id}", "b.order_key"),
-	    message_text(o, "key"));
-	store_put(c->store, " ORDER BY b.reason <> 'halted', "
-	    "b.first_sequence LIMIT 1");
+	    "ON {k.sequence} = b.first_sequence WHERE:key "
+	    "ORDER BY b.reason <> 'halted', b.first_sequence LIMIT 1",
+	    SQL_PUT("key", c->store, filter_put_key(c->store,
+	    SQL(STORE_KEY_OF("{k.stream_id}", "b.order_key")),
+	    message_text(o, "key"))));
 	if (rows_one(c, "show", of_record, 3, &record, e) < 0)
 		return -1;
 	if (record != NULL)
@@ -141,22 +135,27 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 	if (store_is_inline(s)) {
 		store_sql(s, "SELECT MIN({e.sequence}) FROM "
 		    "(SELECT {sequence}, {stream_id} FROM {outbox} {index} "
-		    "WHERE {published_at} IS NULL AND {partition_key}");
-		filter_put_in_label(s, message_text(o, "partition"));
-		store_putf(s, " AND {global_sequence} < %lld "
-		    "ORDER BY {global_sequence} DESC LIMIT %d) AS e WHERE",
-		    member_number(o, "sequence"), BEFORE);
-		filter_put_key(s, "{e.stream_id}", message_text(o, "key"));
+		    "WHERE {published_at} IS NULL "
+		    "AND {partition_key} IN (:label) "
+		    "AND {global_sequence} < :sequence "
+		    "ORDER BY {global_sequence} DESC LIMIT :max) AS e "
+		    "WHERE:key", SQL_PUT("label", s, filter_put_label(s,
+		    message_text(o, "partition"))),
+		    SQL_NUMBER("sequence", member_number(o, "sequence")),
+		    SQL_NUMBER("max", BEFORE),
+		    SQL_PUT("key", s, filter_put_key(s,
+		    SQL("{e.stream_id}"), message_text(o, "key"))));
 	} else {
 		store_sql(s, "SELECT MIN({o.global_sequence}) FROM "
-		    "(SELECT {sequence} FROM {events} WHERE");
-		filter_put_key(s, "{stream_id}", message_text(o, "key"));
-		store_putf(s, " AND {stream_sequence} < %lld "
-		    "ORDER BY {stream_sequence} DESC LIMIT %d) AS e ",
-		    member_number(o, "stream_sequence"), BEFORE);
-		store_put(s, "JOIN {outbox} AS o "
-		    "ON {o.global_sequence} = {e.sequence} "
-		    "WHERE {o.published_at} IS NULL");
+		    "(SELECT {sequence} FROM {events} WHERE:key "
+		    "AND {stream_sequence} < :sequence "
+		    "ORDER BY {stream_sequence} DESC LIMIT :max) AS e "
+		    "JOIN {outbox} AS o ON {o.global_sequence} = {e.sequence} "
+		    "WHERE {o.published_at} IS NULL",
+		    SQL_PUT("key", s, filter_put_key(s,
+		    SQL("{stream_id}"), message_text(o, "key"))),
+		    SQL_NUMBER("sequence", member_number(o,
+		    "stream_sequence")), SQL_NUMBER("max", BEFORE));
 	}
 	if (rows_one(c, "show", before, 1, &earlier, e) < 0)
 		return -1;

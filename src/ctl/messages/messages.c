@@ -7,76 +7,40 @@
 #include "ctl/messages/messages.h"
 
 void
-message_put_partition(struct store *s)
+message_put_filter(struct ctl *c, struct sql time)
 {
-	const char	*own = "{o.partition_key}";
-
-	if (store_is_pillar(s)) {
-		store_put(s, own);
-		return;
-	}
-	store_put(s, "COALESCE(b.partition_key, ");
-	if (store_can_schedule(s))
-		store_put_home_label(s, own);
-	else
-		store_put(s, own);
-	store_put(s, ")");
-}
-
-void
-message_put_from(struct store *s)
-{
-	store_put(s, " FROM {outbox} AS o {primary} "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = {o.global_sequence}");
-	message_put_parked(s);
-}
-
-void
-message_put_parked(struct store *s)
-{
-	if (!store_is_pillar(s))
-		store_put(s, " LEFT JOIN {blocked} AS b "
-		    "ON b.first_sequence = " PARKED_UNDER("{o.partition_key}"));
-}
-
-void
-message_put_filter(struct ctl *c, const char *time)
-{
-	const struct filter	f = { .key = "{e.stream_id}",
-	    .type = "{e.event_type}", .time = time };
+	const struct filter	f = { .key = SQL("{e.stream_id}"),
+	    .type = SQL("{e.event_type}"), .time = time };
 
 	filter_put(c, &f);
 	if (c->args.partition != NULL)
-		store_put(c->store, " AND COALESCE(:partition, ''):label",
-		    SQL_PUT("partition", c->store,
-		    message_put_partition(c->store)),
-		    SQL_PUT("label", c->store, filter_put_in_label(c->store,
-		    c->args.partition)));
+		store_put(c->store, " AND COALESCE(:partition, '') "
+		    "IN (:labels)", MESSAGE_PARTS(c->store),
+		    SQL_PUT("labels", c->store,
+		    filter_put_label(c->store, c->args.partition)));
 }
 
 bool
 message_put_epochs(struct ctl *c, const uint64_t *list, size_t n)
 {
-	store_sql(c->store, "SELECT DISTINCT COALESCE(:partition, ''):from "
-	    "WHERE {o.global_sequence} IN (:rows)",
-	    SQL_PUT("partition", c->store, message_put_partition(c->store)),
-	    SQL_PUT("from", c->store, message_put_from(c->store)),
-	    SQL_LIST("rows", list, n));
+	store_sql(c->store, "SELECT DISTINCT COALESCE(:partition, '')"
+	    MESSAGE_FROM " WHERE {o.global_sequence} IN (:rows)",
+	    MESSAGE_PARTS(c->store), SQL_LIST("rows", list, n));
 	return true;
 }
 
 static const struct state {
 	const char	*name;
 	enum cursor_by	 cursor;
-	const char	*rows;		/* condition for its rows */
-	const char	*time;		/* --since and --until */
+	struct sql	 rows;		/* condition for its rows */
+	struct sql	 time;		/* --since and --until */
 } states[] = {
-	{ "pending", CURSOR_WAITING, MESSAGE_FREE, "{e.occurred_at}" },
-	{ "delivering", CURSOR_WAITING, "{o.published_at} IS NULL AND "
-	  "{o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6)",
-	  "{e.occurred_at}" },
-	{ "delivered", CURSOR_DELIVERED, "{o.published_at} IS NOT NULL",
-	  "{o.published_at}" },
+	{ "pending", CURSOR_WAITING, { MESSAGE_FREE }, { "{e.occurred_at}" } },
+	{ "delivering", CURSOR_WAITING, { "{o.published_at} IS NULL AND "
+	  "{o.claim_token} IS NOT NULL AND {o.available_at} > NOW(6)" },
+	  { "{e.occurred_at}" } },
+	{ "delivered", CURSOR_DELIVERED, { "{o.published_at} IS NOT NULL" },
+	  { "{o.published_at}" } },
 };
 
 /* The first one, if no name is given, or an unknown one. */
@@ -104,26 +68,21 @@ static const char *const shown_delivered[] = { "sequence", "partition", "key",
 	"type", "attempts", "published_at", NULL };
 
 static void
-select_rows(struct ctl *c)
+select_rows(struct ctl *c, const uint64_t *list, size_t n, struct sql order)
 {
+	const struct state	*state = state_of(c->args.state);
+
 	store_sql(c->store, "SELECT {o.global_sequence}, :state, :partition, "
 	    "{e.stream_id}, {e.event_type}, {o.attempts}, "
 	    "COALESCE(" PARKED_IS("{o.partition_key}") ", 0), "
 	    "{e.occurred_at}, {o.available_at}, {o.published_at}, "
-	    "{o.last_error}:from WHERE {o.global_sequence}",
-	    SQL_TEXT("state", state_of(c->args.state)->name),
-	    SQL_PUT("partition", c->store, message_put_partition(c->store)),
-	    SQL_PUT("from", c->store, message_put_from(c->store)));
-}
-
-static void
-finish_rows(struct ctl *c)
-{
-	const struct state	*state = state_of(c->args.state);
-
-	store_put(c->store, " AND ");
-	store_put(c->store, state->rows);
-	message_put_filter(c, state->time);
+	    "{o.last_error}" MESSAGE_FROM
+	    " WHERE {o.global_sequence} IN (:rows) AND :in_state:filter "
+	    "ORDER BY :order", MESSAGE_PARTS(c->store),
+	    SQL_TEXT("state", state->name), SQL_LIST("rows", list, n),
+	    SQL_PART("in_state", state->rows),
+	    SQL_PUT("filter", c->store, message_put_filter(c, state->time)),
+	    SQL_PART("order", order));
 }
 
 int
@@ -131,8 +90,7 @@ messages_list(struct ctl *c)
 {
 	const struct state	*state = state_of(c->args.state);
 	struct listing		 l = { columns,
-	    sizeof(columns) / sizeof(columns[0]), shown, select_rows,
-	    finish_rows, NULL };
+	    sizeof(columns) / sizeof(columns[0]), shown, select_rows, NULL };
 	struct err		 e;
 	enum cursor_by		 by;
 

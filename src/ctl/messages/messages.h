@@ -9,11 +9,22 @@
 	"({o.claim_token} IS NULL OR {o.available_at} <= NOW(6))"
 
 /*
- * Append " FROM ...": the outbox o, its events e and, if the table exists, b,
- * the record that parks the row; message_put_parked: the join of b alone.
+ * The outbox o, its events e and, if the table exists, b, the record that parks
+ * the row.
  */
-void	message_put_from(struct store *);
-void	message_put_parked(struct store *);
+#define MESSAGE_FROM " FROM {outbox} AS o {primary} LEFT JOIN {events} AS e " \
+	"ON {e.sequence} = {o.global_sequence}:parked"
+
+/* For that: the join of b, and :partition, that of a parked row, too. */
+#define MESSAGE_PARTS(s)						\
+	SQL_IF("parked", !store_is_pillar(s), " LEFT JOIN {blocked} AS b " \
+	    "ON b.first_sequence = " PARKED_UNDER("{o.partition_key}")), \
+	SQL_EITHER("partition", store_is_pillar(s), "{o.partition_key}", \
+	    "COALESCE(b.partition_key, :home)"),			\
+	SQL_EITHER("home", store_can_schedule(s), ":in_time",		\
+	    "{o.partition_key}"),					\
+	SQL_PUT_IF("in_time", store_can_schedule(s), s,			\
+	    store_put_home_label(s, SQL("{o.partition_key}")))
 
 /*
  * message_envelope.c: print a message with subject, headers and payload as the
@@ -22,11 +33,8 @@ void	message_put_parked(struct store *);
  */
 int	message_print_envelope(struct ctl *, json_t *o);
 
-/* Append the partition of such a row, also if it is parked. */
-void	message_put_partition(struct store *);
-
 /* Append " AND ..." for each filter that was given; time is of --since. */
-void	message_put_filter(struct ctl *, const char *time);
+void	message_put_filter(struct ctl *, struct sql time);
 
 /* A SELECT of the partitions of these rows, for struct change. */
 bool	message_put_epochs(struct ctl *, const uint64_t *, size_t n);

@@ -34,18 +34,20 @@ check_replay(struct chosen *r)
 
 /* A row without its event would become a dead letter. */
 static void
-select_delivered(struct ctl *c)
+select_delivered(struct ctl *c, const uint64_t *list, size_t n)
 {
-	static const struct filter	f = { .key = "{e.stream_id}",
-	    .type = "{e.event_type}", .partition =
-	    "COALESCE({o.partition_key}, '')", .time = "{o.published_at}" };
+	static const struct filter	f = { .key = { "{e.stream_id}" },
+	    .type = { "{e.event_type}" },
+	    .partition = { "COALESCE({o.partition_key}, '')" },
+	    .time = { "{o.published_at}" } };
 
 	store_sql(c->store, "SELECT {o.global_sequence} FROM {outbox} AS o "
 	    "{primary} JOIN {events} AS e "
 	    "ON {e.sequence} = {o.global_sequence} "
 	    "WHERE {o.published_at} IS NOT NULL:filter "
-	    "AND {o.global_sequence}",
-	    SQL_PUT("filter", c->store, filter_put(c, &f)));
+	    "AND {o.global_sequence} IN (:rows)",
+	    SQL_PUT("filter", c->store, filter_put(c, &f)),
+	    SQL_LIST("rows", list, n));
 }
 
 /* --after applies to the sorted sequences, not to the cursor's order. */
@@ -82,9 +84,9 @@ put_replay_label(struct ctl *c)
 	store_put(s, "IF(COALESCE(" PARKED_IS("{o.partition_key}") ", 0), "
 	    ":home, :label)",
 	    SQL_PUT("home", s, store_put_label(s, &c->counts, "e",
-	    "{e.stream_id}")),
+	    SQL("{e.stream_id}"))),
 	    SQL_PUT("label", s, store_put_relabel(s, &c->counts,
-	    "{o.partition_key}", "e", "{e.stream_id}")));
+	    SQL("{o.partition_key}"), "e", SQL("{e.stream_id}"))));
 }
 
 /* Owners then scan from the first row. */

@@ -30,16 +30,16 @@ check_resolve(struct chosen *r)
 	"{o.claim_token} IS NOT NULL)"
 
 static void
-select_in_doubt(struct ctl *c)
+select_in_doubt(struct ctl *c, const uint64_t *list, size_t n)
 {
-	store_sql(c->store, "SELECT {o.global_sequence}:from "
-	    "WHERE {o.published_at} IS NULL AND " IN_DOUBT ":free:filter "
-	    "AND {o.global_sequence}",
-	    SQL_PUT("from", c->store, message_put_from(c->store)),
+	store_sql(c->store, "SELECT {o.global_sequence}" MESSAGE_FROM
+	    " WHERE {o.published_at} IS NULL AND " IN_DOUBT ":free:filter "
+	    "AND {o.global_sequence} IN (:rows)",
+	    MESSAGE_PARTS(c->store), SQL_LIST("rows", list, n),
 	    /* Those named are told of. */
 	    SQL_IF("free", c->args.nrest == 0, " AND " MESSAGE_FREE),
 	    SQL_PUT("filter", c->store,
-	    message_put_filter(c, "{e.occurred_at}")));
+	    message_put_filter(c, SQL("{e.occurred_at}"))));
 }
 
 /* A lease's mark that covers them would set the doubt again, for longer. */

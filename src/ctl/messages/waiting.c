@@ -25,16 +25,16 @@
 
 /* The named ones, or the delayed ones that pass the filters. */
 static void
-select_waiting(struct ctl *c)
+select_waiting(struct ctl *c, const uint64_t *list, size_t n)
 {
-	store_sql(c->store, "SELECT {o.global_sequence}:from WHERE "
-	    MESSAGE_FREE ":delayed:filter AND {o.global_sequence}",
-	    SQL_PUT("from", c->store, message_put_from(c->store)),
+	store_sql(c->store, "SELECT {o.global_sequence}" MESSAGE_FROM " WHERE "
+	    MESSAGE_FREE ":delayed:filter AND {o.global_sequence} IN (:rows)",
+	    MESSAGE_PARTS(c->store), SQL_LIST("rows", list, n),
 	    SQL_IF("delayed", c->args.nrest == 0,
 	    " AND ({o.available_at} > NOW(6):tried)"),
 	    SQL_IF("tried", c->args.reset_attempts, " OR {o.attempts} > 0"),
 	    SQL_PUT("filter", c->store,
-	    message_put_filter(c, "{e.occurred_at}")));
+	    message_put_filter(c, SQL("{e.occurred_at}"))));
 }
 
 /*
@@ -51,7 +51,7 @@ select_held(struct ctl *c, const char *key)
 	    "{o.last_error} LIKE 'held: %':of_key",
 	    SQL_IF("of_key", key != NULL, " AND:key"),
 	    SQL_PUT_IF("key", key != NULL, c->store, filter_put_key(c->store,
-	    STORE_KEY_OF("{k.stream_id}", "b.order_key"), key)));
+	    SQL(STORE_KEY_OF("{k.stream_id}", "b.order_key")), key)));
 }
 
 static int
@@ -62,11 +62,11 @@ check_held(struct chosen *r)
 }
 
 static void
-select_loss(struct ctl *c)
+select_loss(struct ctl *c, const uint64_t *list, size_t n)
 {
-	store_sql(c->store, "SELECT {e.stream_id}, {e.event_type}:from "
-	    "WHERE {o.global_sequence}",
-	    SQL_PUT("from", c->store, message_put_from(c->store)));
+	store_sql(c->store, "SELECT {e.stream_id}, {e.event_type}" MESSAGE_FROM
+	    " WHERE {o.global_sequence} IN (:rows)", MESSAGE_PARTS(c->store),
+	    SQL_LIST("rows", list, n));
 }
 
 /* The statements */
@@ -101,10 +101,9 @@ insert_discarded(struct store *s, const uint64_t *list, size_t n, struct err *e)
 
 	store_sql(s, "SELECT {o.global_sequence}, :partition, {e.stream_id}, "
 	    "{e.event_type}, {o.last_error}, {o.attempts}, {o.created_at}, "
-	    "COALESCE({o.replay_no}, 0):from WHERE {o.global_sequence} "
-	    "IN (:rows)",
-	    SQL_PUT("partition", s, message_put_partition(s)),
-	    SQL_PUT("from", s, message_put_from(s)), SQL_LIST("rows", list, n));
+	    "COALESCE({o.replay_no}, 0)" MESSAGE_FROM
+	    " WHERE {o.global_sequence} IN (:rows)",
+	    MESSAGE_PARTS(s), SQL_LIST("rows", list, n));
 	if ((rows = store_query(s, "discard", e)) == NULL)
 		return -1;
 	store_sql(s, "INSERT INTO {dead} (global_sequence, partition_key, "

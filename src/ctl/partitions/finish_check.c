@@ -67,7 +67,6 @@ take_ways(struct finish_check *l, const struct rows_column *columns, size_t n,
 	struct db_rows	*rows;
 	size_t		 i;
 
-	store_putf(l->c->store, " LIMIT %d", LISTED + 1);
 	if ((rows = store_query(l->c->store, "finish", e)) == NULL)
 		return -1;
 	found = rows_json(rows, columns, n);
@@ -83,15 +82,14 @@ take_ways(struct finish_check *l, const struct rows_column *columns, size_t n,
 }
 
 /*
- * Send the prepared SELECT with a LIMIT: *end is the sequence of the last row
- * of a piece, or UINT64_MAX if there are fewer rows.
+ * Send the prepared SELECT of the last row of a piece: *end is its sequence, or
+ * UINT64_MAX if there are fewer rows.
  */
 static int
 find_end(struct finish_check *l, uint64_t *end, struct err *e)
 {
 	struct db_rows	*rows;
 
-	store_putf(l->c->store, " LIMIT %d, 1", PIECE - 1);
 	if ((rows = store_query(l->c->store, "finish", e)) == NULL)
 		return -1;
 	*end = db_next(rows) ? db_u64(rows, 0) : UINT64_MAX;
@@ -114,13 +112,14 @@ check_records(struct finish_check *l, uint64_t after, uint64_t end,
 	    ", b.first_sequence, b.reason FROM {blocked} AS b "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
 	    "WHERE b.first_sequence > :after AND b.first_sequence <= :end "
-	    "AND :is_counted AND :label <> b.partition_key:one",
+	    "AND :is_counted AND :label <> b.partition_key:one LIMIT :max",
 	    SQL_NUMBER("after", after), SQL_NUMBER("end", end),
 	    SQL_PUT("is_counted", s,
-	    store_put_is_counted(s, k, "b.partition_key")),
-	    SQL_PUT("label", s, store_put_label(s, k, "e", RECORD_KEY)),
+	    store_put_is_counted(s, k, SQL("b.partition_key"))),
+	    SQL_PUT("label", s, store_put_label(s, k, "e", SQL(RECORD_KEY))),
 	    /* A count of 1 makes the label '', too. */
-	    SQL_IF("one", k->count == 1, " AND b.partition_key <> ''"));
+	    SQL_IF("one", k->count == 1, " AND b.partition_key <> ''"),
+	    SQL_NUMBER("max", LISTED + 1));
 	return take_ways(l, record_columns, 4, e);
 }
 
@@ -134,8 +133,9 @@ check_blocked(struct finish_check *l, struct err *e)
 		return 0;
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
 		store_sql(l->c->store, "SELECT first_sequence FROM {blocked} "
-		    "WHERE first_sequence > :after ORDER BY first_sequence",
-		    SQL_NUMBER("after", after));
+		    "WHERE first_sequence > :after "
+		    "ORDER BY first_sequence LIMIT :skip, 1",
+		    SQL_NUMBER("after", after), SQL_NUMBER("skip", PIECE - 1));
 		if (find_end(l, &end, e) < 0 ||
 		    check_records(l, after, end, e) < 0)
 			return -1;
@@ -164,14 +164,15 @@ check_suspect_rows(struct finish_check *l, const struct suspect *x,
 	    ", COUNT(*) FROM {outbox} AS o {index} STRAIGHT_JOIN "
 	    "{events} AS e {events_primary} "
 	    "ON {e.sequence} = {o.global_sequence}" OF_SUSPECT
-	    " AND {o.global_sequence} <= :end:wrong GROUP BY 2",
+	    " AND {o.global_sequence} <= :end:wrong GROUP BY 2 LIMIT :max",
 	    SQL_TEXT("shown", x->label == NULL ? "" : x->label),
 	    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
 	    SQL_TEXT("label", x->label), SQL_NUMBER("after", after),
 	    SQL_NUMBER("end", end),
 	    SQL_IF("wrong", x->right[0] != '\0', " AND :computed <> :right"),
 	    SQL_PUT("computed", s, store_put_label(s, &l->ways->counts, "e",
-	    "{e.stream_id}")), SQL_TEXT("right", x->right));
+	    SQL("{e.stream_id}"))), SQL_TEXT("right", x->right),
+	    SQL_NUMBER("max", LISTED + 1));
 	return take_ways(l, row_columns, 3, e);
 }
 
@@ -183,9 +184,10 @@ check_suspect(struct finish_check *l, const struct suspect *x, struct err *e)
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
 		store_sql(l->c->store, "SELECT {o.global_sequence} "
 		    "FROM {outbox} AS o {index}" OF_SUSPECT
-		    " ORDER BY {o.global_sequence}",
+		    " ORDER BY {o.global_sequence} LIMIT :skip, 1",
 		    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
-		    SQL_TEXT("label", x->label), SQL_NUMBER("after", after));
+		    SQL_TEXT("label", x->label), SQL_NUMBER("after", after),
+		    SQL_NUMBER("skip", PIECE - 1));
 		if (find_end(l, &end, e) < 0 ||
 		    check_suspect_rows(l, x, after, end, e) < 0)
 			return -1;

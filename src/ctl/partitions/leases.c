@@ -16,8 +16,8 @@ leases_blocked(struct ctl *c, const char *label, uint64_t *n, struct err *e)
 	if (store_is_pillar(c->store))
 		return 0;
 	store_sql(c->store, "SELECT COUNT(*) FROM {blocked} "
-	    "WHERE partition_key");
-	filter_put_in_label(c->store, label);
+	    "WHERE partition_key IN (:label)",
+	    SQL_PUT("label", c->store, filter_put_label(c->store, label)));
 	return store_query_number(c->store, "partitions", n, e);
 }
 
@@ -69,8 +69,8 @@ lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 
 	store_sql(c->store, "SELECT partition_key FROM {partitions} "
 	    "WHERE COALESCE(lease_owner, '') <> '" STORE_PAUSED "' "
-	    "AND partition_key:labels FOR UPDATE", SQL_PUT("labels", c->store,
-	    filter_put_in_labels(c->store, labels)));
+	    "AND partition_key IN (:labels) FOR UPDATE",
+	    SQL_PUT("labels", c->store, filter_put_labels(c->store, labels)));
 	if ((rows = store_query(c->store, "prune", e)) == NULL)
 		return -1;
 	json_array_clear(labels);
@@ -96,8 +96,9 @@ leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
 		return -1;
 	if (json_array_size(labels) == 0)
 		return 0;
-	store_sql(c->store, "DELETE FROM {partitions} WHERE partition_key");
-	filter_put_in_labels(c->store, labels);
+	store_sql(c->store, "DELETE FROM {partitions} "
+	    "WHERE partition_key IN (:labels)",
+	    SQL_PUT("labels", c->store, filter_put_labels(c->store, labels)));
 	return store_exec(c->store, "prune", NULL, e);
 }
 

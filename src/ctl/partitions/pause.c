@@ -24,12 +24,11 @@ struct pause {
 };
 
 static void
-put_named(struct ctl *c)
+put_labels(struct ctl *c, const struct pause *p)
 {
-	store_put(c->store, "partition_key IN (");
-	for (int i = 0; i < c->args.nrest; i++)
+	filter_put_labels(c->store, p->labels);
+	for (int i = 0; p->labels == NULL && i < c->args.nrest; i++)
 		filter_put_label(c->store, c->args.rest[i]);
-	store_put(c->store, ")");
 }
 
 /*
@@ -70,9 +69,9 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 	p->labels = NULL;
 	if (k->nformer == 0 || c->args.nrest == 0)
 		return 0;
-	store_sql(c->store, "SELECT partition_key, :named FROM {partitions} "
-	    "ORDER BY CAST(partition_key AS BINARY)",
-	    SQL_PUT("named", c->store, put_named(c)));
+	store_sql(c->store, "SELECT partition_key, partition_key IN (:named) "
+	    "FROM {partitions} ORDER BY CAST(partition_key AS BINARY)",
+	    SQL_PUT("named", c->store, put_labels(c, p)));
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return -1;
 	p->labels = json_array();
@@ -85,16 +84,12 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 static void
 put_to_pause(struct ctl *c, const struct pause *p)
 {
-	if (p->labels != NULL) {
-		store_put(c->store, "partition_key");
-		filter_put_in_labels(c->store, p->labels);
-	} else if (c->args.nrest > 0)
-		put_named(c);
-	else
-		store_put(c->store, "TRUE");
-	store_put(c->store, p->resume ? " AND lease_owner = '" STORE_PAUSED
-	    "'" : " AND (lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED
-	    "')");
+	store_put(c->store, ":which AND :state",
+	    SQL_EITHER("which", p->labels != NULL || c->args.nrest > 0,
+	    "partition_key IN (:labels)", "TRUE"),
+	    SQL_PUT("labels", c->store, put_labels(c, p)),
+	    SQL_EITHER("state", p->resume, "lease_owner = '" STORE_PAUSED "'",
+	    "(lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED "')"));
 }
 
 static int
@@ -104,8 +99,9 @@ check_unknown(struct ctl *c, struct err *e)
 
 	for (int i = 0; i < c->args.nrest; i++) {
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
-		    "WHERE partition_key");
-		filter_put_in_label(c->store, c->args.rest[i]);
+		    "WHERE partition_key IN (:label)",
+		    SQL_PUT("label", c->store,
+		    filter_put_label(c->store, c->args.rest[i])));
 		if (store_query_number(c->store, "partitions", &n, e) < 0)
 			return -1;
 		if (n == 0)

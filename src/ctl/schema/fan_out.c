@@ -230,7 +230,7 @@ put_routine_names(struct store *s, const struct peers *p, const char *suffix)
 		char *name = xasprintf("%s%s", p->names[i], suffix);
 
 		store_put_comma(s);
-		store_put_text(s, name);
+		store_put(s, ":name", SQL_TEXT("name", name));
 		free(name);
 	}
 }

@@ -52,7 +52,8 @@ insert_message(struct setup *s, struct err *e)
 	    SQL_IF("name", store_has_word(st, "stream_id"), ", x.name"),
 	    SQL_IF("id", store_has_word(st, "message_id"), ", {message_id}"),
 	    SQL_IF("uuid", store_has_word(st, "message_id"), ", UUID()"),
-	    SQL_PUT("label", st, store_put_label(st, &c, "x", "x.name")),
+	    SQL_PUT("label", st, store_put_label(st, &c, "x",
+	    SQL("x.name"))),
 	    SQL_TEXT("data", "{\"sent by\": \"outboxctl setup\"}"));
 	return store_exec(st, "setup", NULL, e);
 }
@@ -67,8 +68,7 @@ call_enqueue(struct setup *s, struct err *e)
 	buf_str(&sql, "'" KEY "', NULL, '" TYPE "', 1, NULL, NULL, "
 	    "'{\"sent by\": \"outboxctl setup\"}')");
 	if (rc == 0) {
-		store_sql(s->admin.store, "");
-		store_put_raw(s->admin.store, sql.data);
+		store_sql(s->admin.store, ":call", SQL_RAW("call", sql.data));
 		rc = store_exec(s->admin.store, "setup", NULL, e);
 	}
 	buf_free(&sql);

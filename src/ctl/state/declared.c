@@ -81,16 +81,15 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 
 	memset(u, 0, sizeof(*u));
 	u->noted = !store_is_pillar(s);
-	store_sql(s, "SELECT since, last, COALESCE(GREATEST(0, ");
-	store_putf(s, "%d", STATE_QUIET_MS);
-	store_put(s, " - TIMESTAMPDIFF(MICROSECOND, GREATEST("
+	store_sql(s, "SELECT since, last, COALESCE(GREATEST(0, :quiet - "
+	    "TIMESTAMPDIFF(MICROSECOND, GREATEST("
 	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
 	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
-	    "FROM (SELECT ");
-	store_put(s, store_is_pillar(s) ? "NULL AS since, NULL AS last" :
+	    "FROM (SELECT :times) AS t", SQL_NUMBER("quiet", STATE_QUIET_MS),
+	    SQL_EITHER("times", store_is_pillar(s),
+	    "NULL AS since, NULL AS last",
 	    "(SELECT counts_since FROM {settings} WHERE id = 1) AS since, "
-	    "(SELECT MAX(former_label_at) FROM {partitions}) AS last");
-	store_put(s, ") AS t");
+	    "(SELECT MAX(former_label_at) FROM {partitions}) AS last"));
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;
 	if (db_next(rows)) {
@@ -148,7 +147,8 @@ ask_corrected(struct ctl *c, const struct counts *k, bool *corrected,
 	    "STRAIGHT_JOIN {events} AS e ON {e.sequence} = o.sequence "
 	    "WHERE o.label NOT LIKE '!%' AND o.made > "
 	    "(SELECT MAX(former_label_at) FROM {partitions})",
-	    SQL_PUT("label", s, store_put_label(s, k, "e", "{e.stream_id}")),
+	    SQL_PUT("label", s, store_put_label(s, k, "e",
+	    SQL("{e.stream_id}"))),
 	    SQL_NUMBER("max", NEWEST));
 	if ((rows = store_query(s, "counts", e)) == NULL)
 		return -1;

@@ -178,21 +178,6 @@ new_since(const struct ctl *c)
 	    "NOW(6) - INTERVAL 1 DAY";
 }
 
-/* Append the new dead letters that halt a key, counted once. */
-static void
-put_new_heads(struct ctl *c)
-{
-	store_put(c->store, "(SELECT COUNT(DISTINCT d.global_sequence) FROM "
-	    "(SELECT head_sequence FROM {blocked} WHERE reason = '"
-	    STORE_HALTED "' ");
-	store_putf(c->store, "LIMIT %d) AS heads ", STATE_EXACT);
-	store_put(c->store, "STRAIGHT_JOIN {dead} AS d ON d.global_sequence = "
-	    "heads.head_sequence WHERE d.reason NOT IN " DEAD_MARKS " AND "
-	    "d.died_at >= ");
-	store_put(c->store, new_since(c));
-	store_put(c->store, ")");
-}
-
 /* Of labels that no worker can lease, the first, and what mends all. */
 static int
 put_strays(struct ctl *c, json_t *state, struct err *e)
@@ -213,27 +198,6 @@ put_strays(struct ctl *c, json_t *state, struct err *e)
 	return 0;
 }
 
-/*
- * How long its head has been in doubt.  A moment of long ago means that it is
- * not known.
- */
-static void
-put_doubt(struct store *s)
-{
-	store_put(s, ", (SELECT IF(YEAR({o.in_doubt_since}) > 1970, "
-	    "TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, NOW(6)) DIV 1000, "
-	    "NULL) FROM {outbox} AS o "
-	    "WHERE {o.global_sequence} = b.head_sequence)");
-}
-
-/* The last error of its head, which tells what refuses it. */
-static void
-put_head_error(struct store *s)
-{
-	store_put(s, ", (SELECT LEFT({o.last_error}, 500) FROM {outbox} AS o "
-	    "WHERE {o.global_sequence} = b.head_sequence)");
-}
-
 /* By reason, with the key of the first; an event names its key. */
 static int
 put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
@@ -245,24 +209,36 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 	    { "purged", ROWS_BOOL }, { "died_of", ROWS_TEXT },
 	    { "doubt_ms", ROWS_NUMBER }, { "error", ROWS_TEXT } };
 
+	/*
+	 * With the new dead letters that halt a key, counted once; how long
+	 * the first head is in doubt; and its last error, which tells what
+	 * refuses it.
+	 */
 	store_sql(c->store, "SELECT t.reason, t.n, t.since, "
 	    STORE_KEY_OF("{k.stream_id}", "b.order_key") ", b.head_sequence, "
-	    "IF(t.reason = '" STORE_HALTED "', ");
-	put_new_heads(c);
-	store_put(c->store, ", 0), NOT EXISTS (SELECT 1 "
+	    "IF(t.reason = '" STORE_HALTED "', "
+	    "(SELECT COUNT(DISTINCT d.global_sequence) FROM "
+	    "(SELECT head_sequence FROM {blocked} WHERE reason = '"
+	    STORE_HALTED "' LIMIT :max) AS heads "
+	    "STRAIGHT_JOIN {dead} AS d ON d.global_sequence = "
+	    "heads.head_sequence WHERE d.reason NOT IN " DEAD_MARKS
+	    " AND d.died_at >= :new_since), 0), NOT EXISTS (SELECT 1 "
 	    "FROM {dead} AS d WHERE d.global_sequence = b.head_sequence), "
 	    "(SELECT d.reason FROM {dead} AS d WHERE d.global_sequence = "
-	    "b.head_sequence)");
-	put_doubt(c->store);
-	put_head_error(c->store);
-	store_put(c->store, " FROM (SELECT reason, COUNT(*) AS n, "
-	    "MIN(since) AS since, MIN(first_sequence) AS first FROM "
-	    "(SELECT reason, since, first_sequence FROM {blocked} ");
-	store_putf(c->store, "LIMIT %d) AS rows_read GROUP BY reason) AS t ",
-	    STATE_EXACT);
-	store_put(c->store, "LEFT JOIN {blocked} AS b "
-	    "ON b.first_sequence = t.first LEFT JOIN {events} AS k "
-	    "ON {k.sequence} = b.first_sequence ORDER BY t.reason");
+	    "b.head_sequence), (SELECT IF(YEAR({o.in_doubt_since}) > 1970, "
+	    "TIMESTAMPDIFF(MICROSECOND, {o.in_doubt_since}, NOW(6)) DIV 1000, "
+	    "NULL) FROM {outbox} AS o "
+	    "WHERE {o.global_sequence} = b.head_sequence), "
+	    "(SELECT LEFT({o.last_error}, 500) FROM {outbox} AS o "
+	    "WHERE {o.global_sequence} = b.head_sequence) "
+	    "FROM (SELECT reason, COUNT(*) AS n, MIN(since) AS since, "
+	    "MIN(first_sequence) AS first FROM (SELECT reason, since, "
+	    "first_sequence FROM {blocked} LIMIT :max) AS rows_read "
+	    "GROUP BY reason) AS t "
+	    "LEFT JOIN {blocked} AS b ON b.first_sequence = t.first "
+	    "LEFT JOIN {events} AS k ON {k.sequence} = b.first_sequence "
+	    "ORDER BY t.reason", SQL_NUMBER("max", STATE_EXACT),
+	    SQL_RAW("new_since", new_since(c)));
 	return put_query(c, state, "blocked", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);
 }
@@ -283,11 +259,12 @@ put_held(struct ctl *c, json_t *state, struct err *e)
 	    "LEFT({o.last_error}, 500) FROM {outbox} AS o WHERE "
 	    "{o.global_sequence} = h.first) FROM (SELECT COUNT(*) AS n, "
 	    "MIN(t.since) AS since, MIN(t.head_sequence) AS first FROM "
-	    "(SELECT since, head_sequence FROM {blocked} ");
-	store_putf(c->store, "LIMIT %d) AS t STRAIGHT_JOIN {outbox} AS o ON "
-	    "{o.global_sequence} = t.head_sequence WHERE {o.published_at} IS "
-	    "NULL AND {o.last_error} LIKE 'held: %%') AS h WHERE h.n > 0",
-	    STATE_EXACT);
+	    "(SELECT since, head_sequence FROM {blocked} LIMIT :max) AS t "
+	    "STRAIGHT_JOIN {outbox} AS o "
+	    "ON {o.global_sequence} = t.head_sequence "
+	    "WHERE {o.published_at} IS NULL "
+	    "AND {o.last_error} LIKE 'held: %') AS h WHERE h.n > 0",
+	    SQL_NUMBER("max", STATE_EXACT));
 	if (rows_one(c, "held", columns, sizeof(columns) / sizeof(columns[0]),
 	    &held, e) < 0)
 		return -1;
@@ -333,11 +310,10 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	    "COALESCE(MAX(IF(is_new, global_sequence, 0)), 0), "
 	    "COALESCE(SUM(is_new AND reason = 'message'), 0) "
 	    "FROM (SELECT reason, global_sequence, reason NOT IN " DEAD_MARKS
-	    " AS is_dead, reason NOT IN " DEAD_MARKS " AND died_at >= ");
-	store_put(c->store, new_since(c));
-	store_put(c->store, " AS is_new FROM {dead} "
-	    "ORDER BY global_sequence DESC ");
-	store_putf(c->store, "LIMIT %d) AS latest", STATE_DEAD);
+	    " AS is_dead, reason NOT IN " DEAD_MARKS
+	    " AND died_at >= :new_since AS is_new FROM {dead} "
+	    "ORDER BY global_sequence DESC LIMIT :max) AS latest",
+	    SQL_RAW("new_since", new_since(c)), SQL_NUMBER("max", STATE_DEAD));
 	if ((rows = store_query(c->store, "dead", e)) == NULL)
 		return -1;
 	db_next(rows);
@@ -349,25 +325,6 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	    "new_wrong", (json_int_t)db_u64(rows, 4)));
 	db_rows_free(rows);
 	return 0;
-}
-
-/*
- * holes: the first ones, for people.  A round takes as long as the last one of
- * routine did; in the first one that is told by the part of it that is done.
- */
-static void
-put_scrub_columns(struct ctl *c)
-{
-	store_put(c->store, store_is_full(c->store) ?
-	    "missing, missing_at, IF(CHAR_LENGTH(holes) > 100, CONCAT(LEFT("
-	    "holes, 100 - LOCATE(',', REVERSE(LEFT(holes, 100)))), ',...'), "
-	    "holes), scrub_at, scrub_rows, scrub_began, "
-	    "COALESCE(scrub_for, suspicion), scrub_ended, COALESCE(scrub_ms, "
-	    "TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) * "
-	    "TIMESTAMPDIFF(SECOND, known_since, scrub_began) DIV "
-	    "TIMESTAMPDIFF(SECOND, known_since, scrub_at) DIV 1000), "
-	    "IF(scrubber_until > NOW(6), scrubber, NULL)" :
-	    "0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL");
 }
 
 static int
@@ -392,9 +349,18 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
 	    "IF(checker_until > NOW(6), checker, NULL), phantoms, "
 	    "phantom_first, phantom_last, phantom_at, "
-	    "lost, lost_first, lost_last, lost_at, alarm, alarm_at, ");
-	put_scrub_columns(c);
-	store_put(c->store, " FROM {streams} ORDER BY name LIMIT 100");
+	    "lost, lost_first, lost_last, lost_at, alarm, alarm_at, :scrub "
+	    "FROM {streams} ORDER BY name LIMIT 100",
+	    SQL_EITHER("scrub", store_is_full(c->store),
+	    "missing, missing_at, IF(CHAR_LENGTH(holes) > 100, CONCAT(LEFT("
+	    "holes, 100 - LOCATE(',', REVERSE(LEFT(holes, 100)))), ',...'), "
+	    "holes), scrub_at, scrub_rows, scrub_began, "
+	    "COALESCE(scrub_for, suspicion), scrub_ended, COALESCE(scrub_ms, "
+	    "TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) * "
+	    "TIMESTAMPDIFF(SECOND, known_since, scrub_began) DIV "
+	    "TIMESTAMPDIFF(SECOND, known_since, scrub_at) DIV 1000), "
+	    "IF(scrubber_until > NOW(6), scrubber, NULL)",
+	    "0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL"));
 	return put_query(c, state, "streams", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);
 }

@@ -45,7 +45,8 @@ put_is(struct store *s, const char *label)
 	if (label == NULL)
 		store_put(s, " IS NULL");
 	else
-		filter_put_in_label(s, label);
+		store_put(s, " IN (:label)", SQL_PUT("label", s,
+		    filter_put_label(s, label)));
 }
 
 /*
