@@ -263,6 +263,12 @@ mysql/db_session.c:1
 store/partition_by.c:1
 store/store.c:1' 'no value or name is put into SQL in quotes of our own'
 
+# The compiler takes literals alone for SQL, but for a struct made by hand.
+by_hand() {
+	grep -rnE '\(struct sql\) *\{' --include='*.c' "$1"
+}
+is "$(by_hand "$srcdir/src")" '' 'only literals are taken for SQL'
+
 # Wrong on purpose.
 cp -R "$srcdir/src" "$DIR/src"
 chmod -R u+w "$DIR/src"
@@ -279,6 +285,9 @@ like "$(quotes "$DIR/src")" 'store/prune.c:1' 'a value in quotes: noticed'
 touch "$DIR/src/store/new.h"
 is "$(lists "$DIR/src" | tail -n 1)" '< store: src/store/new.h' \
     'a file that is not listed: noticed'
+
+echo 'filter_put_key(s, (struct sql){ x }, key);' >> "$DIR/src/store/prune.c"
+like "$(by_hand "$DIR/src")" 'store/prune.c' 'a text as SQL: noticed'
 ! is_short || done_testing
 
 mkdir "$DIR/src/attic"

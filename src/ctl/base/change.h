@@ -91,10 +91,10 @@ struct change {
 	/*
 	 * The transaction.  lock begins a SELECT of the rows whose state allows
 	 * the change, up to "WHERE ... AND <sequence>"; " IN (...) FOR UPDATE"
-	 * follows, and only these are changed.  epochs writes a SELECT of the partitions that get a new
-	 * epoch; false: none does.  change changes those of the n rows whose
-	 * state still allows it, and says how many these are; it may be called
-	 * again for the same ones after a deadlock.
+	 * follows, and only these are changed.  epochs writes a SELECT of the
+	 * partitions that get a new epoch; false: none does.  change changes
+	 * those of the n rows whose state still allows it, and says how many
+	 * these are; it may be called again for the same ones after a deadlock.
 	 */
 	struct sql	 lock;
 	bool		(*epochs)(struct ctl *, const uint64_t *, size_t n);

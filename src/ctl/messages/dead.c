@@ -73,8 +73,8 @@ select_loss(struct ctl *c, const uint64_t *list, size_t n)
 /* The statements */
 
 /*
- * No other session may retry or purge them meanwhile.  Those that were put back
- * by hand are left out.
+ * No other session may retry or purge them meanwhile.  A letter whose row was
+ * put back by hand is left out.
  */
 #define LOCK_LETTERS	"SELECT d.global_sequence FROM {dead} AS d " \
 	"WHERE NOT EXISTS (SELECT 1 FROM {outbox} AS o " \

@@ -57,48 +57,35 @@ is_id(const char *word, size_t len)
 	return len >= ID_MIN || (len >= HEX_MIN && strspn(word, HEX) >= len);
 }
 
-/* "HTTP 404": the status stays, for it is another error than "HTTP 400". */
-static size_t
-put_status(struct buf *to, const char *p)
-{
-	size_t	len = strncmp(p, "HTTP ", 5) == 0 ? 8 : 0;
-
-	if (len == 0 || strspn(p + 5, DIGITS) != 3 || is_among(p[8], WORD))
-		return 0;
-	buf_add(to, p, len);
-	return len;
-}
-
-/* "1.5", "1,024" and "10.0.0.1" are a number each. */
-static size_t
-number_length(const char *p)
-{
-	size_t	n = strspn(p, DIGITS);
-
-	while ((p[n] == '.' || p[n] == ',') && is_among(p[n + 1], DIGITS))
-		n += 1 + strspn(p + n + 1, DIGITS);
-	return n;
-}
-
+/* Append the word that begins here, or a # for each of its numbers. */
 static size_t
 put_word(struct buf *to, const char *p)
 {
 	size_t	len = uuid_length(p), at = 0, n;
 
-	if ((n = put_status(to, p)) > 0)
-		return n;
+	/* The status stays: "HTTP 404" is another error than "HTTP 400". */
+	if (strncmp(p, "HTTP ", 5) == 0 && strspn(p + 5, DIGITS) == 3 &&
+	    !is_among(p[8], WORD)) {
+		buf_add(to, p, 8);
+		return 8;
+	}
 	if (len == 0 && is_id(p, strspn(p, WORD)))
 		len = strspn(p, WORD);
 	if (len > 0) {
 		buf_str(to, "*");
 		return len;
 	}
-	while (is_among(p[at], WORD))
-		if ((n = number_length(p + at)) > 0) {
-			buf_str(to, "#");
-			at += n;
-		} else
+	while (is_among(p[at], WORD)) {
+		if ((n = strspn(p + at, DIGITS)) == 0) {
 			buf_add(to, p + at++, 1);
+			continue;
+		}
+		/* "1.5", "1,024" and "10.0.0.1" are a number each. */
+		for (at += n; is_among(p[at], ".,") &&
+		    is_among(p[at + 1], DIGITS); )
+			at += 1 + strspn(p + at + 1, DIGITS);
+		buf_str(to, "#");
+	}
 	return at;
 }
 
@@ -142,26 +129,12 @@ put_quoted(struct buf *to, const char *text, const char *p, char open[4])
 	return (size_t)(end - p) + 1;
 }
 
-/* Cut it where a character begins. */
-static void
-shorten(struct buf *to, size_t from)
-{
-	size_t	len = TEXT_MAX;
-
-	if (to->len - from <= len)
-		return;
-	while (len > 0 && (to->data[from + len] & 0xc0) == 0x80)
-		len--;
-	buf_chop(to, to->len - from - len);
-	buf_str(to, "...");
-}
-
 void
 dead_group_text(struct buf *to, const char *error)
 {
 	const char	*p = error;
 	char		 open[4] = "";
-	size_t		 from = to->len;
+	size_t		 from = to->len, len = TEXT_MAX;
 
 	buf_str(to, "");
 	while (*p != '\0' && to->len - from <= TEXT_MAX)
@@ -171,7 +144,13 @@ dead_group_text(struct buf *to, const char *error)
 			p += put_quoted(to, error, p, open);
 		else
 			buf_add(to, p++, 1);
-	shorten(to, from);
+	if (to->len - from <= TEXT_MAX)
+		return;
+	/* Cut it where a character begins. */
+	while (len > 0 && (to->data[from + len] & 0xc0) == 0x80)
+		len--;
+	buf_chop(to, to->len - from - len);
+	buf_str(to, "...");
 }
 
 void

@@ -33,27 +33,12 @@ struct groups {
 	bool	 more;		/* there are more groups */
 };
 
-/* Times are texts of one form, so their order is that of their bytes. */
-static void
-stretch(json_t *g, json_t *at)
-{
-	const char	*text = json_string_value(at);
-
-	if (text == NULL)
-		return;
-	if (member_text(g, "first") == NULL ||
-	    strcmp(text, member_text(g, "first")) < 0)
-		json_object_set(g, "first", at);
-	if (member_text(g, "last") == NULL ||
-	    strcmp(text, member_text(g, "last")) > 0)
-		json_object_set(g, "last", at);
-}
-
 /* The first row of a group is its newest letter. */
 static void
 count_letter(struct groups *s, const json_t *row)
 {
 	const char	*error = member_text(row, "error");
+	const char	*died = member_text(row, "died_at");
 	json_t		*at = json_object_get(row, "died_at"), *g;
 	char		 id[DEAD_GROUP_SIZE];
 	struct buf	 text = { 0 };
@@ -80,7 +65,13 @@ count_letter(struct groups *s, const json_t *row)
 	}
 	json_object_set_new(g, "count",
 	    json_integer(member_number(g, "count") + 1));
-	stretch(g, at);
+	/* Times are texts of one form: their order is that of their bytes. */
+	if (died != NULL && (member_text(g, "first") == NULL ||
+	    strcmp(died, member_text(g, "first")) < 0))
+		json_object_set(g, "first", at);
+	if (died != NULL && (member_text(g, "last") == NULL ||
+	    strcmp(died, member_text(g, "last")) > 0))
+		json_object_set(g, "last", at);
 }
 
 static int
@@ -134,42 +125,33 @@ group_cmp(const void *a, const void *b)
 	return strcmp(ty == NULL ? "" : ty, tx == NULL ? "" : tx);
 }
 
-static json_t *
-sorted(struct groups *s, size_t limit)
-{
-	size_t		 n = 0, size = json_object_size(s->by_id);
-	json_t		**list = xcalloc(size + 1, sizeof(*list)), *g;
-	json_t		*rows = json_array();
-	const char	*id;
-
-	json_object_foreach(s->by_id, id, g) {
-		json_object_set_new(g, "exact", json_boolean(s->ended));
-		list[n++] = g;
-	}
-	qsort(list, n, sizeof(*list), group_cmp);
-	for (size_t i = 0; i < n && i < limit; i++)
-		json_array_append(rows, list[i]);
-	free(list);
-	s->more = s->more || size > limit;
-	return rows;
-}
-
 int
 dead_groups(struct ctl *c)
 {
 	static const char *const	shown[] = { "count", "group", "reason",
 					    "last", "error", NULL };
-	struct groups			s = { 0 };
+	struct groups			s = { .by_id = json_object() };
 	struct err			e;
-	json_t				*rows;
+	json_t				*rows, *g, **list;
+	const char			*id;
+	size_t				n = 0;
 	char				number[DISPLAY_SIZE];
 
-	s.by_id = json_object();
 	if (count_all(c, &s, &e) < 0) {
 		json_decref(s.by_id);
 		return ctl_fail(c, &e);
 	}
-	rows = sorted(&s, (size_t)c->args.limit);
+	list = xcalloc(json_object_size(s.by_id) + 1, sizeof(*list));
+	json_object_foreach(s.by_id, id, g) {
+		json_object_set_new(g, "exact", json_boolean(s.ended));
+		list[n++] = g;
+	}
+	qsort(list, n, sizeof(*list), group_cmp);
+	rows = json_array();
+	for (size_t i = 0; i < n && i < (size_t)c->args.limit; i++)
+		json_array_append(rows, list[i]);
+	s.more = s.more || n > (size_t)c->args.limit;
+	free(list);
 	json_decref(s.by_id);
 	if (c->args.json) {
 		print_object(c, json_pack("{s:o, s:I, s:b, s:b}", "rows", rows,

@@ -6,6 +6,8 @@
 #include "ctl/messages/destination.h"
 #include "ctl/state/state.h"
 
+#define DESTINATION_WHY	"its destination, which does not take it now: %s"
+
 static bool
 is_same(const json_t *a, const char *member_a, const json_t *b,
     const char *member_b)
@@ -14,50 +16,6 @@ is_same(const json_t *a, const char *member_a, const json_t *b,
 	const char	*y = member_text(b, member_b);
 
 	return x != NULL && y != NULL && strcmp(x, y) == 0;
-}
-
-/* While a lease is live only its owner counts, which may not be here. */
-static const json_t *
-find_held_up(const json_t *here, const json_t *o)
-{
-	bool	 live = json_is_true(json_object_get(o, "lease_live"));
-	json_t	*w;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(here, "workers"), i, w)
-		if (member_text(w, "why") != NULL &&
-		    (!live || is_same(w, "id", o, "lease_owner")))
-			return w;
-	return NULL;
-}
-
-/* Its destination takes nothing. */
-static const json_t *
-find_failing(const json_t *here, const json_t *o)
-{
-	const char	*route = member_text(o, "route");
-	json_t		*d;
-	size_t		 i;
-
-	if (route == NULL)
-		route = FIGURES_REST;
-	json_array_foreach(json_object_get(here, "destinations"), i, d)
-		if (strcmp(member_text(d, "destination"), route) == 0 &&
-		    member_text(d, "why") != NULL)
-			return d;
-	return NULL;
-}
-
-static json_t *
-wait_of_worker(const json_t *w)
-{
-	const char	*state = member_text(w, "state");
-
-	if (strcmp(state, "no broker") == 0 || strcmp(state, "paused") == 0)
-		return json_sprintf("its destination, which does not take it "
-		    "now: %s", member_text(w, "why"));
-	return json_sprintf("its worker, which waits for the database: %s",
-	    member_text(w, "why"));
 }
 
 /* No worker can write the row; NULL: they can, or have not tried. */
@@ -76,16 +34,50 @@ wait_of_row(const json_t *here, const json_t *o)
 	return NULL;
 }
 
-/* Its type is refused while others are taken. */
-static const json_t *
-find_refused(const json_t *here, const json_t *o)
+/* While a lease is live only its owner counts, which may not be here. */
+static json_t *
+wait_of_worker(const json_t *here, const json_t *o)
 {
-	json_t	*t;
-	size_t	 i;
+	bool		 live = json_is_true(json_object_get(o, "lease_live"));
+	const char	*state, *why;
+	json_t		*w;
+	size_t		 i;
 
+	json_array_foreach(json_object_get(here, "workers"), i, w) {
+		why = member_text(w, "why");
+		if (why == NULL || (live &&
+		    !is_same(w, "id", o, "lease_owner")))
+			continue;
+		state = member_text(w, "state");
+		return strcmp(state, "no broker") == 0 ||
+		    strcmp(state, "paused") == 0 ?
+		    json_sprintf(DESTINATION_WHY, why) :
+		    json_sprintf("its worker, which waits for the database: %s",
+		    why);
+	}
+	return NULL;
+}
+
+/*
+ * Its destination takes nothing, or refuses its type while others are taken;
+ * NULL: neither.
+ */
+static const char *
+why_refused(const json_t *here, const json_t *o)
+{
+	const char	*route = member_text(o, "route");
+	json_t		*d, *t;
+	size_t		 i;
+
+	if (route == NULL)
+		route = FIGURES_REST;
+	json_array_foreach(json_object_get(here, "destinations"), i, d)
+		if (strcmp(member_text(d, "destination"), route) == 0 &&
+		    member_text(d, "why") != NULL)
+			return member_text(d, "why");
 	json_array_foreach(json_object_get(here, "refused"), i, t)
 		if (is_same(t, "type", o, "type"))
-			return t;
+			return member_text(t, "why");
 	return NULL;
 }
 
@@ -94,14 +86,12 @@ destination_waits(const struct ctl *c, const json_t *o)
 {
 	json_t		*here = state_this_host(c);
 	json_t		*text = wait_of_row(here, o);
-	const json_t	*cause;
+	const char	*why;
 
-	if (text == NULL && (cause = find_held_up(here, o)) != NULL)
-		text = wait_of_worker(cause);
-	if (text == NULL && ((cause = find_failing(here, o)) != NULL ||
-	    (cause = find_refused(here, o)) != NULL))
-		text = json_sprintf("its destination, which does not take it "
-		    "now: %s", member_text(cause, "why"));
+	if (text == NULL)
+		text = wait_of_worker(here, o);
+	if (text == NULL && (why = why_refused(here, o)) != NULL)
+		text = json_sprintf(DESTINATION_WHY, why);
 	json_decref(here);
 	return text;
 }

@@ -50,23 +50,8 @@ struct feed {
 };
 
 /*
- * schema install makes a procedure for the tables of the configuration.  Before
- * it was so, outbox_enqueue knew only the default names.
- */
-static bool
-knows_tables(const struct feed *f)
-{
-	const struct store	*s = f->c->store;
-
-	return !store_is_pillar(s) &&
-	    (strcmp(store_table_name(s, T_OUTBOX), "outbox") != 0 ||
-	    (strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
-	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0));
-}
-
-/*
- * As the procedure does: this keeps our trigger from making rows, and not those
- * of other outboxes.  Their rows only the procedure makes.
+ * Set what the procedure sets: our trigger makes no rows then, those of other
+ * outboxes do.  If another outbox is filled by the procedure alone, refuse.
  */
 static int
 do_without_procedure(struct feed *f, const char *name, struct err *e)
@@ -90,31 +75,37 @@ do_without_procedure(struct feed *f, const char *name, struct err *e)
 	return store_exec(s, "enqueue", NULL, e);
 }
 
-/* Use the procedure if it exists. */
+/* Use the procedure if it exists and knows our tables. */
 static int
 find_procedure(struct feed *f, struct err *e)
 {
 	struct store	*s = f->c->store;
-	char		*name = xasprintf("%s_enqueue",
-			    store_table_name(s, T_OUTBOX));
+	const char	*outbox = store_table_name(s, T_OUTBOX);
+	char		*name;
 	bool		 there = false;
 	int		 rc;
 
-	if (store_is_inline(s)) {	/* one INSERT is all */
-		free(name);
+	if (store_is_inline(s))		/* one INSERT is all */
 		return 0;
-	}
+	name = xasprintf("%s_enqueue", outbox);
 	store_sql(s, "SELECT 1 FROM information_schema.routines "
 	    "WHERE routine_schema = DATABASE() "
 	    "AND routine_type = 'PROCEDURE' AND routine_name = :name",
 	    SQL_TEXT("name", name));
 	rc = store_query_any(s, "enqueue", &there, e);
-	if (rc == 0 && !(there && knows_tables(f)))
-		rc = do_without_procedure(f, name, e);
-	else if (rc == 0) {
+	/*
+	 * schema install makes it for the tables of the configuration.  Before
+	 * it was so, outbox_enqueue knew only the default names.
+	 */
+	if (rc == 0 && there && !store_is_pillar(s) &&
+	    (strcmp(outbox, "outbox") != 0 ||
+	    (strcmp(store_table_name(s, T_EVENTS), "events") == 0 &&
+	    strcmp(store_table_name(s, T_SETTINGS), "outbox_settings") == 0))) {
 		f->procedure = name;
 		return 0;
 	}
+	if (rc == 0)
+		rc = do_without_procedure(f, name, e);
 	free(name);
 	return rc;
 }
@@ -147,29 +138,22 @@ call(const struct feed *f, const struct event *ev, struct err *e)
 }
 
 /*
- * Find the next number of the stream, if none was given.  INSERT ...  SELECT
+ * With the next number of its stream, if none was given.  INSERT ... SELECT
  * would block all other writers of the sequence.
  */
-static int
-find_number(struct ctl *c, const struct event *ev, uint64_t *n, struct err *e)
-{
-	*n = ev->stream_sequence;
-	if (*n != 0)
-		return 0;
-	store_sql(c->store, "SELECT COALESCE(MAX({stream_sequence}), 0) + 1 "
-	    "FROM {events} WHERE {stream_id} = :key",
-	    SQL_TEXT("key", ev->key));
-	return store_query_number(c->store, "enqueue", n, e);
-}
-
 static int
 insert_event(struct ctl *c, const struct event *ev, struct err *e)
 {
 	struct store	*s = c->store;
-	uint64_t	 number;
+	uint64_t	 number = ev->stream_sequence;
 
-	if (find_number(c, ev, &number, e) < 0)
-		return -1;
+	if (number == 0) {
+		store_sql(s, "SELECT COALESCE(MAX({stream_sequence}), 0) + 1 "
+		    "FROM {events} WHERE {stream_id} = :key",
+		    SQL_TEXT("key", ev->key));
+		if (store_query_number(s, "enqueue", &number, e) < 0)
+			return -1;
+	}
 	store_sql(s, "INSERT INTO {events} ({stream_id}, {stream_sequence}, "
 	    "{event_type}, {event_version}, {correlation_id}, {metadata}, "
 	    "{event_data}) VALUES (:key, :number, :rest)",
@@ -243,12 +227,18 @@ write_lines(struct ctl *c, void *arg, struct err *e)
 	return audit_note(c, count_good(f), e);
 }
 
+/* Leave the first lines of the batch. */
 static void
-free_line(struct line *l)
+forget_behind(struct feed *f, size_t left)
 {
-	event_free(&l->event);
-	free(l->text);
-	memset(l, 0, sizeof(*l));
+	struct line	*l;
+
+	while (f->n > left) {
+		l = &f->lines[--f->n];
+		event_free(&l->event);
+		free(l->text);
+		memset(l, 0, sizeof(*l));
+	}
 }
 
 /* An event that cannot be enqueued: skip it, or stop before it. */
@@ -260,8 +250,7 @@ refuse_line(struct feed *f, size_t i, const struct err *e)
 	if (f->c->args.skip_bad)
 		return;
 	f->stopped = true;
-	while (f->n > i)
-		free_line(&f->lines[--f->n]);
+	forget_behind(f, i);
 }
 
 static int
@@ -323,13 +312,6 @@ read_batch(struct feed *f, bool *more, struct err *e)
 	    strerror(errno));
 }
 
-static void
-forget_all(struct feed *f)
-{
-	while (f->n > 0)
-		free_line(&f->lines[--f->n]);
-}
-
 static int
 feed(struct feed *f, struct err *e)
 {
@@ -340,7 +322,7 @@ feed(struct feed *f, struct err *e)
 
 		if (write_batch(f, e) < 0 || read < 0)
 			return -1;
-		forget_all(f);
+		forget_behind(f, 0);
 		progress_show(&f->bar, f->size == 0 ? f->good : f->bytes,
 		    f->size);
 		more = more && !f->stopped;
@@ -368,54 +350,17 @@ tell_end(const struct feed *f)
 	buf_free(&text);
 }
 
-static void
-enqueue_summary(const struct feed *f)
-{
-	const struct args	*a = &f->c->args;
-
-	if (a->json)
-		print_object(f->c, json_pack("{s:I, s:I, s:I, s:b}",
-		    "changed", (json_int_t)f->good,
-		    "skipped", (json_int_t)f->skipped,
-		    "last_line", (json_int_t)f->last,
-		    "dry_run", a->dry_run));
-	else if (a->skip_bad)
-		display_print(stdout, "%s %s, skipped %s.\n",
-		    a->dry_run ? "Would enqueue" : "Enqueued",
-		    COUNTED(f->good, "event"),
-		    COUNTED(f->skipped, "bad line"));
-	else
-		display_print(stdout, "%s %s.\n",
-		    a->dry_run ? "Would enqueue" : "Enqueued",
-		    COUNTED(f->good, "event"));
-}
-
-static int
-enqueue_feed(struct feed *f)
-{
-	struct err	e;
-	int		rc, status = CTL_DONE;
-
-	rc = find_procedure(f, &e) < 0 ? -1 : feed(f, &e);
-	progress_end(&f->bar);
-	if (rc < 0)
-		status = ctl_fail(f->c, &e);
-	else if (f->stopped)
-		status = CTL_FAILED;
-	if (status != CTL_DONE)
-		tell_end(f);
-	if (status == CTL_DONE || f->c->args.json)
-		enqueue_summary(f);
-	return status;
-}
-
 int
 enqueue(struct ctl *c)
 {
-	struct feed	 f = { .c = c, .bar.what = "enqueue" };
-	const char	*name = c->args.nrest > 0 ? c->args.rest[0] : "-";
-	struct stat	 st;
-	int		 status;
+	const struct args	*a = &c->args;
+	struct feed		 f = { .c = c, .bar.what = "enqueue" };
+	const char		*name = a->nrest > 0 ? a->rest[0] : "-";
+	const char		*done = a->dry_run ? "Would enqueue" :
+				    "Enqueued";
+	struct stat		 st;
+	struct err		 e;
+	int			 rc, status = CTL_DONE;
 
 	f.in = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
 	if (f.in == NULL)
@@ -423,9 +368,27 @@ enqueue(struct ctl *c)
 	if (fstat(fileno(f.in), &st) == 0 && S_ISREG(st.st_mode))
 		f.size = (uint64_t)st.st_size;
 	srandom((unsigned)getpid());
-	f.lines = xcalloc((size_t)c->args.batch, sizeof(*f.lines));
-	status = enqueue_feed(&f);
-	forget_all(&f);
+	f.lines = xcalloc((size_t)a->batch, sizeof(*f.lines));
+	rc = find_procedure(&f, &e) < 0 ? -1 : feed(&f, &e);
+	progress_end(&f.bar);
+	if (rc < 0)
+		status = ctl_fail(c, &e);
+	else if (f.stopped)
+		status = CTL_FAILED;
+	if (status != CTL_DONE)
+		tell_end(&f);
+	if (a->json)
+		print_object(c, json_pack("{s:I, s:I, s:I, s:b}",
+		    "changed", (json_int_t)f.good,
+		    "skipped", (json_int_t)f.skipped,
+		    "last_line", (json_int_t)f.last, "dry_run", a->dry_run));
+	else if (status == CTL_DONE && a->skip_bad)
+		display_print(stdout, "%s %s, skipped %s.\n", done,
+		    COUNTED(f.good, "event"), COUNTED(f.skipped, "bad line"));
+	else if (status == CTL_DONE)
+		display_print(stdout, "%s %s.\n", done,
+		    COUNTED(f.good, "event"));
+	forget_behind(&f, 0);
 	free(f.procedure);
 	free(f.lines);
 	if (f.in != stdin)

@@ -65,36 +65,30 @@ value_length(const char *from)
 }
 
 /*
- * The text of a member, as it is in the line: numbers might change if they were
- * parsed and printed again.  NULL: its name has escapes.
+ * The text of a member as it is in the line: numbers might change if they were
+ * parsed and printed again.
  */
-static const char *
-find_raw(const char *line, const char *name, size_t *len)
-{
-	const char	*p = strchr(line, '{') + 1, *key;
-	size_t		 n = strlen(name);
-
-	for (;;) {
-		p += strspn(p, BLANK ",");
-		if (*p != '"')
-			return NULL;
-		key = p + 1;
-		p += value_length(p);
-		p += strspn(p, BLANK ":");
-		*len = value_length(p);
-		if (strncmp(key, name, n) == 0 && key[n] == '"')
-			return p;
-		p += *len;
-	}
-}
-
 static int
 take_raw(const char **to, size_t *to_len, const char *line, const char *name,
     struct err *e)
 {
-	*to = find_raw(line, name, to_len);
-	return *to != NULL ? 0 :
-	    err_set(e, "write the name \"%s\" without escapes", name);
+	const char	*p = strchr(line, '{') + 1, *key;
+	size_t		 n = strlen(name);
+
+	for (;; p += *to_len) {
+		p += strspn(p, BLANK ",");
+		if (*p != '"')
+			return err_set(e, "write the name \"%s\" without "
+			    "escapes", name);
+		key = p + 1;
+		p += value_length(p);
+		p += strspn(p, BLANK ":");
+		*to_len = value_length(p);
+		if (strncmp(key, name, n) == 0 && key[n] == '"') {
+			*to = p;
+			return 0;
+		}
+	}
 }
 
 static int
@@ -133,12 +127,28 @@ take_base64(struct event *ev, const json_t *v, struct err *e)
 	return 0;
 }
 
+/* Members that only one mode has. */
+static const struct {
+	const char	*name;
+	bool		 inlined;
+} of_mode[] = {
+	{ "version", false }, { "correlation_id", false },
+	{ "stream_sequence", false }, { "message_id", true },
+	{ "content_type", true }, { "scheduled_at", true },
+};
+
 static int
-take_member(struct event *ev, const char *line, const char *name,
+take_member(struct event *ev, const char *line, bool inlined, const char *name,
     const json_t *v, struct err *e)
 {
 	bool	null = json_is_null(v);
 
+	for (size_t i = 0; i < sizeof(of_mode) / sizeof(of_mode[0]); i++)
+		if (strcmp(of_mode[i].name, name) == 0 &&
+		    of_mode[i].inlined != inlined)
+			return err_set(e, "\"%s\" is not a member of an event: "
+			    "outbox.mode is %s", name, inlined ? "inline" :
+			    "pointer");
 	if (strcmp(name, "key") == 0 || strcmp(name, "stream_id") == 0)
 		return take_event_text(&ev->key, name, v, e);
 	if (strcmp(name, "type") == 0)
@@ -167,28 +177,6 @@ take_member(struct event *ev, const char *line, const char *name,
 	return err_set(e, "\"%s\" is not a member of an event", name);
 }
 
-/* Members that only one mode has. */
-static const struct {
-	const char	*name;
-	bool		 inlined;
-} of_mode[] = {
-	{ "version", false }, { "correlation_id", false },
-	{ "stream_sequence", false }, { "message_id", true },
-	{ "content_type", true }, { "scheduled_at", true },
-};
-
-static int
-check_mode(const char *name, bool inlined, struct err *e)
-{
-	for (size_t i = 0; i < sizeof(of_mode) / sizeof(of_mode[0]); i++)
-		if (strcmp(of_mode[i].name, name) == 0 &&
-		    of_mode[i].inlined != inlined)
-			return err_set(e, "\"%s\" is not a member of an event: "
-			    "outbox.mode is %s", name, inlined ? "inline" :
-			    "pointer");
-	return 0;
-}
-
 static int
 take_all(struct event *ev, const char *line, bool inlined, struct err *e)
 {
@@ -198,8 +186,7 @@ take_all(struct event *ev, const char *line, bool inlined, struct err *e)
 	if (!json_is_object(ev->json))
 		return err_set(e, "it is not a JSON object");
 	json_object_foreach(ev->json, name, v)
-		if (check_mode(name, inlined, e) < 0 ||
-		    take_member(ev, line, name, v, e) < 0)
+		if (take_member(ev, line, inlined, name, v, e) < 0)
 			return -1;
 	if (ev->key == NULL && !inlined)
 		return err_set(e, "\"key\" is missing");

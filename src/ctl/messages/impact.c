@@ -12,17 +12,13 @@
 
 /* What is given up */
 
-struct loss {
-	json_t	*keys;		/* members: the keys, without values */
-	json_t	*types;		/* number of messages by type */
-};
-
 static const struct rows_column of_loss[] = {
 	{ "key", ROWS_BYTES }, { "type", ROWS_BYTES },
 };
 
+/* Their keys, as members, and the number of messages of each type. */
 static int
-read_loss(struct chosen *r, struct loss *l, struct err *e)
+read_loss(struct chosen *r, json_t *keys, json_t *types, struct err *e)
 {
 	struct store	*s = r->c->store;
 	struct db_rows	*rows;
@@ -38,11 +34,10 @@ read_loss(struct chosen *r, struct loss *l, struct err *e)
 		page = rows_json(rows, of_loss, 2);
 		json_array_foreach(page, k, row) {
 			if ((key = member_text(row, "key")) != NULL)
-				json_object_set_new(l->keys, key, json_true());
+				json_object_set_new(keys, key, json_true());
 			if ((type = member_text(row, "type")) != NULL)
-				json_object_set_new(l->types, type,
-				    json_integer(member_number(l->types,
-				    type) + 1));
+				json_object_set_new(types, type, json_integer(
+				    member_number(types, type) + 1));
 		}
 		json_decref(page);
 	}
@@ -69,49 +64,46 @@ take_type(json_t *types, struct buf *to, const char *lead)
 }
 
 /*
- * "3 messages of 2 keys (2 order.paid, 1 order.made)"; a dead letter may have
- * neither.
+ * "3 messages of 2 keys (2 order.paid, 1 order.made) would be discarded and
+ * never sent"; a dead letter may have neither key nor type.
  */
-static void
-put_loss_text(struct buf *to, const struct loss *l, const char *messages)
-{
-	size_t	left;
-
-	buf_str(to, messages);
-	if (json_object_size(l->keys) > 0)
-		buf_printf(to, " of %s", COUNTED(json_object_size(l->keys),
-		    "key"));
-	if (!take_type(l->types, to, " ("))
-		return;
-	for (int i = 1; i < TYPES_SHOWN; i++)
-		take_type(l->types, to, ", ");
-	left = json_object_size(l->types);
-	if (left > 0)
-		buf_printf(to, ", and %s", COUNTED(left, "other type"));
-	buf_str(to, ")");
-}
-
 int
 impact_ask(struct chosen *r, bool *may, struct err *e)
 {
 	const struct args	*a = &r->c->args;
-	struct loss		 l;
+	json_t			*keys, *types;
 	struct buf		 text = { 0 };
-	int			 rc;
+	size_t			 left;
 
 	if (a->yes || a->dry_run || r->n == 0 || (r->n <= CTL_MANY &&
 	    !a->all && !r->how->asks_of_few))
 		return 0;
-	l = (struct loss){ json_object(), json_object() };
-	if ((rc = read_loss(r, &l, e)) == 0) {
-		put_loss_text(&text, &l, COUNTED(r->n, r->how->thing));
-		*may = ctl_confirm_impact(r->c, "%s would be %s and never sent",
-		    text.data, r->done);
+	keys = json_object();
+	types = json_object();
+	if (read_loss(r, keys, types, e) < 0) {
+		json_decref(keys);
+		json_decref(types);
+		return -1;
 	}
+	buf_str(&text, COUNTED(r->n, r->how->thing));
+	if (json_object_size(keys) > 0)
+		buf_printf(&text, " of %s", COUNTED(json_object_size(keys),
+		    "key"));
+	if (take_type(types, &text, " (")) {
+		for (int i = 1; i < TYPES_SHOWN; i++)
+			take_type(types, &text, ", ");
+		left = json_object_size(types);
+		if (left > 0)
+			buf_printf(&text, ", and %s", COUNTED(left,
+			    "other type"));
+		buf_str(&text, ")");
+	}
+	*may = ctl_confirm_impact(r->c, "%s would be %s and never sent",
+	    text.data, r->done);
 	buf_free(&text);
-	json_decref(l.keys);
-	json_decref(l.types);
-	return rc;
+	json_decref(keys);
+	json_decref(types);
+	return 0;
 }
 
 /* Keys that stay halted */
@@ -120,7 +112,7 @@ static const struct rows_column of_halt[] = {
 	{ "by", ROWS_NUMBER }, { "key", ROWS_BYTES },
 };
 
-/* Each halt once, and none of the messages' own. */
+/* Add each halt once, and none that a message of the list itself causes. */
 static void
 add_halts(json_t *halts, const json_t *rows, const uint64_t *list, size_t n)
 {
@@ -170,12 +162,20 @@ find_halts(const struct chosen *r, json_t *halts, struct err *e)
 	return 0;
 }
 
-static void
-say_halts(const json_t *halts)
+int
+impact_report(struct chosen *r)
 {
-	const json_t	*h;
-	size_t		 i, n = json_array_size(halts);
+	json_t		*halts = json_array(), *h;
+	struct err	 e;
+	size_t		 i, n;
 
+	if (find_halts(r, halts, &e) < 0) {
+		json_decref(halts);
+		return ctl_fail(r->c, &e);
+	}
+	if (!r->c->args.json)
+		print_changed(r->c, r->changed, r->how->thing, r->done);
+	n = json_array_size(halts);
 	json_array_foreach(halts, i, h) {
 		struct buf	key = { 0 }, word = { 0 };
 
@@ -194,21 +194,6 @@ say_halts(const json_t *halts)
 	if (n > HALTS_SHOWN)
 		display_print(stderr, "outboxctl: and %s: keys blocked lists "
 		    "them\n", COUNTED(n - HALTS_SHOWN, "other halted key"));
-}
-
-int
-impact_report(struct chosen *r)
-{
-	json_t		*halts = json_array();
-	struct err	 e;
-
-	if (find_halts(r, halts, &e) < 0) {
-		json_decref(halts);
-		return ctl_fail(r->c, &e);
-	}
-	if (!r->c->args.json)
-		print_changed(r->c, r->changed, r->how->thing, r->done);
-	say_halts(halts);
 	if (r->c->args.json)
 		print_object(r->c, json_pack("{s:I, s:b, s:O}", "changed",
 		    (json_int_t)r->changed, "dry_run", r->c->args.dry_run,

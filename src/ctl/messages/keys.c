@@ -52,11 +52,15 @@ keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 	return 0;
 }
 
-static json_t *
-read_blocked(struct ctl *c, struct err *e)
+int
+keys_blocked(struct ctl *c)
 {
 	struct store	*s = c->store;
+	struct err	 e;
 	struct db_rows	*rows;
+	json_t		*list = NULL, *row;
+	char		 number[DISPLAY_SIZE];
+	size_t		 i;
 
 	store_sql(s, "SELECT b.first_sequence, " STORE_KEY_OF("{k.stream_id}",
 	    "b.order_key") ", b.partition_key, b.reason, b.head_sequence, "
@@ -71,20 +75,9 @@ read_blocked(struct ctl *c, struct err *e)
 	    "ORDER BY b.first_sequence LIMIT :max",
 	    SQL_NUMBER("after", c->args.after),
 	    SQL_NUMBER("max", (uint64_t)c->args.limit));
-	rows = store_query(s, "keys blocked", e);
-	return rows == NULL ? NULL : rows_json(rows, columns,
-	    sizeof(columns) / sizeof(columns[0]));
-}
-
-int
-keys_blocked(struct ctl *c)
-{
-	struct err	 e;
-	json_t		*list, *row;
-	char		 number[DISPLAY_SIZE];
-	size_t		 i;
-
-	list = read_blocked(c, &e);
+	if ((rows = store_query(s, "keys blocked", &e)) != NULL)
+		list = rows_json(rows, columns,
+		    sizeof(columns) / sizeof(columns[0]));
 	if (list == NULL || keys_add_parked(c, list, &e) < 0) {
 		json_decref(list);
 		return ctl_fail(c, &e);

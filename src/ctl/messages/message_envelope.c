@@ -16,32 +16,29 @@
 #include "util/printable.h"
 #include "util/utf8.h"
 
-/* Text with line breaks and tabs, and no other control character. */
-static bool
-is_text(struct bytes b)
-{
-	for (size_t i = 0; i < b.len; i++) {
-		unsigned char c = (unsigned char)b.data[i];
-
-		if ((c < ' ' && c != '\n' && c != '\t' &&
-		    !(c == '\r' && i + 1 < b.len && b.data[i + 1] == '\n')) ||
-		    c == 0x7f)
-			return false;
-	}
-	return utf8_is_valid(b.data, b.len);
-}
-
-/* A payload as text, or as 0x and hex digits; is it text, or NULL? */
+/*
+ * A payload as text, or as 0x and hex digits; is it text, or NULL?  Text has
+ * line breaks and tabs, and no other control character.
+ */
 static bool
 put_payload(struct buf *to, struct bytes b)
 {
-	bool	text = b.data == NULL || is_text(b);
+	bool	text;
 
 	buf_str(to, "");
-	if (!text)
-		printable_put_hex(to, b.data, b.len);
-	else if (b.data != NULL)
+	if (b.data == NULL)
+		return true;
+	text = utf8_is_valid(b.data, b.len);
+	for (size_t i = 0; text && i < b.len; i++) {
+		unsigned char c = (unsigned char)b.data[i];
+
+		text = (c >= ' ' && c != 0x7f) || c == '\n' || c == '\t' ||
+		    (c == '\r' && i + 1 < b.len && b.data[i + 1] == '\n');
+	}
+	if (text)
 		buf_add(to, b.data, b.len);
+	else
+		printable_put_hex(to, b.data, b.len);
 	return text;
 }
 
@@ -95,22 +92,7 @@ print_header(const char *name, const char *value)
 	buf_free(&text);
 }
 
-static void
-print_message(const struct envelope *v)
-{
-	struct buf	text = { 0 };
-
-	put_lines(&text, v->payload);
-	putchar('\n');
-	print_header("subject", envelope_subject(v));
-	for (size_t i = 0; i < v->nheaders; i++)
-		print_header(envelope_name(v, i), envelope_value(v, i));
-	display_print(stdout, "\n%s%s", text.data, text.len == 0 ||
-	    text.data[strlen(text.data) - 1] == '\n' ? "" : "\n");
-	buf_free(&text);
-}
-
-/* As it is, but for a terminal, which might obey it. */
+/* The payload as it is; not to a terminal, which might obey it. */
 static int
 print_raw(struct bytes payload)
 {
@@ -129,35 +111,26 @@ print_raw(struct bytes payload)
 	    ctl_error("the payload was not written as a whole");
 }
 
-/*
- * The message of its route; -1: it can never be sent as it is, and has no
- * envelope.
- */
-static int
-fill(struct ctl *c, struct envelope *v, struct msg *m, const char *prefix,
-    struct route *route, struct err *e)
-{
-	struct envelope_form	 form = envelope_form_of(c->conf, prefix);
-	struct route_set	 routes;
-
-	route_set_init(&routes, c->conf, &form);
-	*route = *route_of(&routes, m);
-	if (route->rule == NULL && routes.n > 0 &&
-	    c->conf->publish.unmatched != UNMATCHED_DEFAULT)
-		return err_set(e, "no route of publish.routes matches");
-	return envelope_fill(v, route->rule == NULL ? &form : &route->form, m,
-	    e);
-}
-
 static int
 print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
     const char *prefix)
 {
-	struct route		 route;
+	struct envelope_form	 form = envelope_form_of(c->conf, prefix);
+	struct route_set	 routes;
+	const struct route	*route;
 	struct envelope		 v = { 0 };
+	struct buf		 text = { 0 };
 	struct err		 e;
-	int			 rc = fill(c, &v, m, prefix, &route, &e);
+	int			 rc;
 
+	route_set_init(&routes, c->conf, &form);
+	route = route_of(&routes, m);
+	if (route->rule == NULL && routes.n > 0 &&
+	    c->conf->publish.unmatched != UNMATCHED_DEFAULT)
+		rc = err_set(&e, "no route of publish.routes matches");
+	else
+		rc = envelope_fill(&v, route->rule == NULL ? &form :
+		    &route->form, m, &e);
 	if (rc < 0) {
 		utf8_clean(e.text);
 		json_object_set_new(o, "cannot_be_sent", json_string(e.text));
@@ -168,8 +141,17 @@ print_with_envelope(struct ctl *c, json_t *o, struct msg *m,
 	if (rc < 0)
 		ctl_error("%s: it cannot be sent as it is: %s",
 		    c->args.rest[0], e.text);
-	else if (!c->args.json)
-		print_message(&v);
+	else if (!c->args.json) {
+		putchar('\n');
+		print_header("subject", envelope_subject(&v));
+		for (size_t i = 0; i < v.nheaders; i++)
+			print_header(envelope_name(&v, i),
+			    envelope_value(&v, i));
+		put_lines(&text, v.payload);
+		display_print(stdout, "\n%s%s", text.data, text.len == 0 ||
+		    text.data[strlen(text.data) - 1] == '\n' ? "" : "\n");
+	}
+	buf_free(&text);
 	envelope_free(&v);
 	return rc < 0 ? CTL_FAILED : CTL_DONE;
 }

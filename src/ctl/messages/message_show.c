@@ -168,22 +168,6 @@ add_earlier(struct ctl *c, json_t *o, struct err *e)
 /* Rows that a destination does not take are made due again after a second. */
 #define SOON_MS	10000
 
-/* A message that was wrong itself would only die again. */
-static json_t *
-wait_of_letter(const json_t *o)
-{
-	json_int_t	 sequence = member_number(o, "sequence");
-
-	if (strcmp(message_text(o, "reason"), "message") == 0)
-		return json_sprintf("an operator: enqueue it anew without its "
-		    "error, and outboxctl dead purge %lld --release gives it "
-		    "up; outboxctl dead retry %lld helps only if a limit or "
-		    "setting was wrong, and is corrected", sequence, sequence);
-	return json_sprintf("an operator: outboxctl dead retry %lld sends it "
-	    "again, outboxctl dead purge %lld --release gives it up",
-	    sequence, sequence);
-}
-
 /* A producer has written the label, and an operator may paste the line. */
 static json_t *
 wait_of_paused(const char *label)
@@ -202,6 +186,7 @@ wait_of_paused(const char *label)
 static json_t *
 waits_for(const struct ctl *c, const json_t *o)
 {
+	json_int_t	 sequence = member_number(o, "sequence");
 	json_int_t	 behind = member_number(o, "behind");
 	json_t		*destination;
 
@@ -213,15 +198,23 @@ waits_for(const struct ctl *c, const json_t *o)
 		    json_string("the end of its claim: its worker is gone") :
 		    json_sprintf("the answer of the broker to %s",
 		    message_text(o, "claimed_by"));
+	/* A message that was wrong itself would only die again. */
 	if (is_state(o, "dead"))
-		return wait_of_letter(o);
+		return strcmp(message_text(o, "reason"), "message") == 0 ?
+		    json_sprintf("an operator: enqueue it anew without its "
+		    "error, and outboxctl dead purge %lld --release gives it "
+		    "up; outboxctl dead retry %lld helps only if a limit or "
+		    "setting was wrong, and is corrected", sequence, sequence) :
+		    json_sprintf("an operator: outboxctl dead retry %lld sends "
+		    "it again, outboxctl dead purge %lld --release gives it up",
+		    sequence, sequence);
 	if (!is_state(o, "pending"))
 		return json_null();
 	if (json_is_null(json_object_get(o, "available_at")))
 		return json_sprintf("nothing: its %s is NULL",
 		    store_column_name(c->store, "available_at"));
 	if (strcmp(message_text(o, "blocked"), STORE_HALTED) == 0 &&
-	    member_number(o, "blocked_by") != member_number(o, "sequence"))
+	    member_number(o, "blocked_by") != sequence)
 		return json_sprintf("its key, halted by message %lld: see "
 		    "outboxctl keys blocked", member_number(o, "blocked_by"));
 	if (behind != 0 && c->conf->outbox.ordering == ORDER_KEY)
@@ -265,8 +258,8 @@ add_message_id(struct ctl *c, json_t *o, struct err *e)
 }
 
 /*
- * With outbox.mode: inline the id is the author's, if there is one; ours is
- * beside it.  A dead letter has the message, too.
+ * With outbox.mode: inline the id is what the author gave, if anything; the one
+ * that the daemon makes stands beside it.  A dead letter has the message, too.
  */
 static int
 add_inline(struct ctl *c, json_t *o, struct err *e)

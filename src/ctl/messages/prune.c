@@ -78,38 +78,15 @@ more_space(struct part *part)
 	return part->list + part->n;
 }
 
-/* Find the dead letters to delete; marks go if below the future watermark. */
-static int
-find_dead(struct store *s, struct prune *p, struct err *e)
-{
-	struct watermark	h;
-	struct prune_page	page = { .max = DEAD_PAGE };
-	bool			more = !store_is_pillar(s);
-
-	if (watermark_read(s, &h, e) < 0)
-		return -1;
-	if (!h.known)
-		h.at = UINT64_MAX;
-	else if (h.at < p->highest)
-		h.at = p->highest;
-	for (; more; more = page.nread > 0) {
-		page.list = more_space(&p->dead);
-		page.marks = more_space(&p->marks);
-		if (prune_find_dead(s, h.at, p->limits.dead_until, &page,
-		    e) < 0)
-			return -1;
-		p->dead.n += page.n;
-		p->marks.n += page.nmarks;
-	}
-	return 0;
-}
-
 static int
 find_prunable(struct chosen *r, struct err *e)
 {
 	const struct args	*a = &r->c->args;
 	struct prune		*p = r->own;
 	struct store_period	 left = { PRUNE_BEGINNING, p->limits.until };
+	struct watermark	 below;
+	struct prune_page	 page = { .max = DEAD_PAGE };
+	bool			 more = !store_is_pillar(r->c->store);
 	uint64_t		 n, highest;
 	char			 days[64];
 
@@ -125,8 +102,22 @@ find_prunable(struct chosen *r, struct err *e)
 		if (highest > p->highest)
 			p->highest = highest;
 	}
-	if (find_dead(r->c->store, p, e) < 0)
+	/* The dead letters; their marks go if below the future watermark. */
+	if (watermark_read(r->c->store, &below, e) < 0)
 		return -1;
+	if (!below.known)
+		below.at = UINT64_MAX;
+	else if (below.at < p->highest)
+		below.at = p->highest;
+	for (; more; more = page.nread > 0) {
+		page.list = more_space(&p->dead);
+		page.marks = more_space(&p->marks);
+		if (prune_find_dead(r->c->store, below.at,
+		    p->limits.dead_until, &page, e) < 0)
+			return -1;
+		p->dead.n += page.n;
+		p->marks.n += page.nmarks;
+	}
 	r->n = p->rows.n + p->dead.n + p->marks.n;
 	return 0;
 }
@@ -177,19 +168,6 @@ purge(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 
 static const struct change of_letters = { .change = purge };
 
-/*
- * Pause as long as the batch took; wait longer while the server has too many
- * old row versions to purge.
- */
-static void
-rest(struct store *s, struct prune *p, int64_t busy_ms)
-{
-	ctl_sleep(busy_ms);
-	for (int i = 0; i < PATIENCE &&
-	    prune_history(s, &p->no_history) > PRUNE_HISTORY; i++)
-		ctl_sleep(1000);
-}
-
 static int
 purge_all(struct chosen *r, struct part *part, size_t batch, struct err *e)
 {
@@ -215,7 +193,7 @@ prune_all(struct chosen *r, struct err *e)
 	    ctl_transaction(r->c, raise_watermark, p, e) < 0)
 		return -1;
 	r->list = xcalloc(batch, sizeof(*r->list));
-	for (r->n = p->rows.n > 0 ? batch : 0; r->n == batch; ) {
+	while (p->rows.n > 0) {
 		began = clock_ms();
 		skip.n = r->nrefused;
 		if (prune_find(r->c->store, &left, &skip, batch, r->list,
@@ -223,8 +201,16 @@ prune_all(struct chosen *r, struct err *e)
 		    &p->rows.done, e) < 0)
 			return -1;
 		progress_show(&r->bar, p->rows.done, p->rows.n);
-		if (r->n == batch)
-			rest(r->c->store, p, clock_ms() - began);
+		if (r->n < batch)
+			break;
+		/*
+		 * Pause as long as the batch took; wait longer while the server
+		 * has too many old row versions to purge.
+		 */
+		ctl_sleep(clock_ms() - began);
+		for (int i = 0; i < PATIENCE && prune_history(r->c->store,
+		    &p->no_history) > PRUNE_HISTORY; i++)
+			ctl_sleep(1000);
 	}
 	return purge_all(r, &p->dead, batch, e) < 0 ||
 	    purge_all(r, &p->marks, batch, e) < 0 ? -1 :

@@ -17,37 +17,32 @@ check_reconcile(struct chosen *r)
 }
 
 static int
-search_all(struct chosen *r, struct reconcile *w, struct err *e)
-{
-	struct sweep_range	left = { w->watermark.at, w->newest };
-	size_t			nread;
-
-	do {
-		if (reconcile_search(w, &left, false, RECONCILE_PIECE, &nread,
-		    e) < 0)
-			return -1;
-		progress_show(&r->bar, left.low - w->watermark.at,
-		    left.high - w->watermark.at);
-	} while (nread == RECONCILE_PIECE);
-	progress_end(&r->bar);
-	return 0;
-}
-
-static int
 find_events(struct chosen *r, struct err *e)
 {
 	const struct args	*a = &r->c->args;
 	struct reconcile	*w = r->own;
+	struct sweep_range	 left;
+	size_t			 nread = RECONCILE_PIECE;
 
 	if (store_is_inline(r->c->store))
 		return 0;
 	*w = (struct reconcile){ .store = r->c->store,
 	    .types = &r->c->conf->publish.types, .type = a->type,
 	    .since = a->since };
-	if (reconcile_begin(w, e) < 0 || !w->watermark.known || (a->all ?
-	    search_all(r, w, e) : reconcile_search_newest(w, a->limit == 0 ?
-	    RECONCILE_LIMIT : (size_t)a->limit, e)) < 0)
+	if (reconcile_begin(w, e) < 0 || !w->watermark.known)
 		return -1;
+	if (!a->all && reconcile_search_newest(w, a->limit == 0 ?
+	    RECONCILE_LIMIT : (size_t)a->limit, e) < 0)
+		return -1;
+	left = (struct sweep_range){ w->watermark.at, w->newest };
+	while (a->all && nread == RECONCILE_PIECE) {
+		if (reconcile_search(w, &left, false, RECONCILE_PIECE, &nread,
+		    e) < 0)
+			return -1;
+		progress_show(&r->bar, left.low - w->watermark.at,
+		    left.high - w->watermark.at);
+	}
+	progress_end(&r->bar);
 	r->list = w->list;
 	r->n = w->n;
 	w->list = NULL;

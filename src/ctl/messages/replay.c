@@ -122,48 +122,41 @@ replay(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 /* At its pace */
 
 /*
- * Each chunk has an audit row of its own: after a kill the audit tells where to
- * continue.
+ * A signal ends it between two chunks.  Each chunk has an audit row of its own:
+ * after a kill the audit tells where to continue.
  */
-static int
-replay_chunk(struct chosen *r, size_t n, struct err *e)
-{
-	struct ctl	*c = r->c;
-	char		*given = c->arguments;
-	size_t		 before = r->at;
-	int		 rc;
-
-	if (!store_is_pillar(c->store))
-		c->audit = c->audited = 0;
-	c->arguments = xasprintf("up to %llu: %s",
-	    (unsigned long long)r->list[before + n - 1], given);
-	rc = change_next(r, n, e);
-	free(c->arguments);
-	c->arguments = given;
-	if (rc == 0 && (rc = change_check_refused(r, e)) < 0)
-		r->at = before;
-	return rc;
-}
-
-/* A signal ends it between two chunks. */
 static int
 replay_all(struct chosen *r, struct err *e)
 {
-	size_t	rate = (size_t)r->c->args.rate, left;
-	int64_t	began = clock_ms(), due;
+	struct ctl	*c = r->c;
+	char		*given = c->arguments;
+	size_t		 rate = (size_t)c->args.rate, before, n;
+	int64_t		 began = clock_ms(), due;
+	int		 rc;
 
 	sig_init();
-	while ((left = r->n - r->at) > 0) {
-		due = began + (int64_t)(r->at * 1000 / rate);
+	while ((before = r->at) < r->n) {
+		due = began + (int64_t)(before * 1000 / rate);
 		do
 			sig_wait(NULL, 0, due > clock_ms() ?
 			    due - clock_ms() : 0);
 		while (!got_term && clock_ms() < due);
 		if (got_term)
 			return 0;
-		if (replay_chunk(r, change_piece(left < rate ? left : rate),
-		    e) < 0)
+		n = change_piece(r->n - before < rate ? r->n - before : rate);
+		if (!store_is_pillar(c->store))
+			c->audit = c->audited = 0;
+		c->arguments = xasprintf("up to %llu: %s",
+		    (unsigned long long)r->list[before + n - 1], given);
+		rc = change_next(r, n, e);
+		free(c->arguments);
+		c->arguments = given;
+		if (rc < 0)
 			return -1;
+		if (change_check_refused(r, e) < 0) {
+			r->at = before;
+			return -1;
+		}
 	}
 	return 0;
 }

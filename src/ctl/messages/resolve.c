@@ -36,7 +36,7 @@ select_in_doubt(struct ctl *c, const uint64_t *list, size_t n)
 	    " WHERE {o.published_at} IS NULL AND " IN_DOUBT ":free:filter "
 	    "AND {o.global_sequence} IN (:rows)",
 	    MESSAGE_PARTS(c->store), SQL_LIST("rows", list, n),
-	    /* Those named are told of. */
+	    /* A named message that a worker has is told of as skipped. */
 	    SQL_IF("free", c->args.nrest == 0, " AND " MESSAGE_FREE),
 	    SQL_PUT("filter", c->store,
 	    message_put_filter(c, SQL("{e.occurred_at}"))));

@@ -95,8 +95,10 @@ cell(const struct db_rows *rows, unsigned i)
 
 /* The rows are locked, so the values read stay valid. */
 static int
-insert_discarded(struct store *s, const uint64_t *list, size_t n, struct err *e)
+discard(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
+    struct err *e)
 {
+	struct store	*s = r->c->store;
 	struct db_rows	*rows;
 
 	store_sql(s, "SELECT {o.global_sequence}, :partition, {e.stream_id}, "
@@ -126,17 +128,8 @@ insert_discarded(struct store *s, const uint64_t *list, size_t n, struct err *e)
 	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
 	    "reason = VALUES(reason), last_error = VALUES(last_error), "
 	    "died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
-	return store_exec(s, "discard", NULL, e);
-}
-
-static int
-discard(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
-    struct err *e)
-{
-	struct store	*s = r->c->store;
-
-	if (insert_discarded(s, list, n, e) < 0 || (store_is_inline(s) &&
-	    store_keep_whole(s, list, n, e) < 0))
+	if (store_exec(s, "discard", NULL, e) < 0 ||
+	    (store_is_inline(s) && store_keep_whole(s, list, n, e) < 0))
 		return -1;
 	store_sql(s, "DELETE FROM {outbox} WHERE {published_at} IS NULL AND "
 	    "({claim_token} IS NULL OR {available_at} <= NOW(6)) "
@@ -148,7 +141,7 @@ discard(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 
 enum state { NOWHERE, DEAD, DELIVERED, DELIVERING, PENDING };
 
-/* That of each named message; the caller frees.  NULL: see err. */
+/* The state of each named message; the caller frees.  NULL: see err. */
 static enum state *
 read_states(const struct chosen *r, struct err *e)
 {
@@ -186,7 +179,7 @@ read_states(const struct chosen *r, struct err *e)
 	return states;
 }
 
-/* Those that a worker is sending may be free in a moment: --wait. */
+/* Messages that a worker is sending may be free in a moment: --wait. */
 static int
 discard_until(struct chosen *r, struct err *e)
 {
@@ -211,8 +204,8 @@ discard_until(struct chosen *r, struct err *e)
 }
 
 /*
- * Print for each named message that was not changed why not.  state: the one
- * that a message has which was chosen and changed; NOWHERE: any.
+ * Print for each named message that was not changed why not.  A chosen message
+ * was changed if it has this state now; NOWHERE: whatever it has.
  */
 static int
 tell_others(const struct chosen *r, enum state state)

@@ -33,25 +33,6 @@ struct finish {
 
 /* Checks */
 
-/* Choose the empty leases that only former counts make. */
-static int
-choose_removed_leases(struct finish *f, struct err *e)
-{
-	json_t	*leases = state_partitions(f->c, 0, e), *p, *label;
-	size_t	 i;
-
-	json_array_foreach(leases, i, p) {
-		label = json_object_get(p, "partition");
-		if (!state_is_obsolete(json_string_value(label),
-		    &f->ways.counts) && state_is_obsolete(json_string_value(
-		    label), &f->to) &&
-		    json_is_false(json_object_get(p, "waiting")))
-			json_array_append(f->removed, label);
-	}
-	json_decref(leases);
-	return leases == NULL ? -1 : 0;
-}
-
 static bool
 is_quiet(const struct finish *f)
 {
@@ -90,8 +71,8 @@ report_finish(const struct finish *f, bool done)
 	if (!done)
 		return;
 	sync_say_labels(dry ? "would remove" : "removed", f->removed);
-	display_print(stdout, "%s: %u partitions\n", dry ? "would be finished" : "finished",
-	    f->to.count);
+	display_print(stdout, "%s: %u partitions\n",
+	    dry ? "would be finished" : "finished", f->to.count);
 }
 
 /* Print that nothing is done, and why. */
@@ -128,34 +109,26 @@ refuse_finish(const struct finish *f)
 
 /* The change */
 
-/* Check again for anything that came after the first check. */
-static int
-check_again(struct finish *f, struct err *e)
-{
-	struct store	*s = f->c->store;
-	struct db_rows	*rows;
-	struct counts	 k;
-
-	if (store_lock_counts(s, &k, e) < 0) {
-		f->busy = store_fault(s) == DB_BUSY;
-		return f->busy ? 0 : -1;
-	}
-	f->moved = !counts_are_same(&k, &f->ways.counts);
-	/* With the leases locked no worker can claim rows or write records. */
-	store_sql(s, "SELECT lease_epoch FROM {partitions} FOR UPDATE");
-	if ((rows = store_query(s, "finish", e)) == NULL)
-		return -1;
-	db_rows_free(rows);
-	return state_former_use(f->c, &f->use, e) < 0 ? -1 :
-	    finish_check_blocked(f->c, &f->ways, e);
-}
-
+/* A transaction, which checks again for what came since the first check. */
 static int
 finish(struct ctl *c, void *arg, struct err *e)
 {
 	struct finish	*f = arg;
+	struct db_rows	*rows;
+	struct counts	 k;
 
-	if (check_again(f, e) < 0)
+	if (store_lock_counts(c->store, &k, e) < 0) {
+		f->busy = store_fault(c->store) == DB_BUSY;
+		return f->busy ? 0 : -1;
+	}
+	f->moved = !counts_are_same(&k, &f->ways.counts);
+	/* With the leases locked no worker can claim rows or write records. */
+	store_sql(c->store, "SELECT lease_epoch FROM {partitions} FOR UPDATE");
+	if ((rows = store_query(c->store, "finish", e)) == NULL)
+		return -1;
+	db_rows_free(rows);
+	if (state_former_use(c, &f->use, e) < 0 ||
+	    finish_check_blocked(c, &f->ways, e) < 0)
 		return -1;
 	if (!may_finish(f))
 		return 0;
@@ -200,12 +173,25 @@ static int
 check_and_finish(struct finish *f)
 {
 	struct ctl	*c = f->c;
+	json_t		*leases, *p, *label;
 	struct err	 e;
 	char		*text;
+	size_t		 i;
 
 	if (finish_check(c, &f->ways, &e) < 0 ||
-	    choose_removed_leases(f, &e) < 0 ||
-	    state_former_use(c, &f->use, &e) < 0)
+	    (leases = state_partitions(c, 0, &e)) == NULL)
+		return ctl_fail(c, &e);
+	/* Choose the empty leases that only former counts make. */
+	json_array_foreach(leases, i, p) {
+		label = json_object_get(p, "partition");
+		if (!state_is_obsolete(json_string_value(label),
+		    &f->ways.counts) && state_is_obsolete(json_string_value(
+		    label), &f->to) &&
+		    json_is_false(json_object_get(p, "waiting")))
+			json_array_append(f->removed, label);
+	}
+	json_decref(leases);
+	if (state_former_use(c, &f->use, &e) < 0)
 		return ctl_fail(c, &e);
 	if (!may_finish(f))
 		return refuse_finish(f);
@@ -253,7 +239,8 @@ run_finish(struct finish *f)
 		return check_and_finish(f);
 	report_finish(f, false);
 	if (!c->args.json)
-		display_print(stdout, "Nothing to do: no former count is declared.\n");
+		display_print(stdout, "Nothing to do: no former count is "
+		    "declared.\n");
 	return CTL_DONE;
 }
 

@@ -99,138 +99,106 @@ find_end(struct finish_check *l, uint64_t *end, struct err *e)
 	return 0;
 }
 
-/* Records of blocked keys */
-
-static int
-check_records(struct finish_check *l, uint64_t after, uint64_t end,
-    struct err *e)
-{
-	struct store		*s = l->c->store;
-	const struct counts	*k = &l->ways->counts;
-
-	store_sql(s, "SELECT b.partition_key, " RECORD_KEY
-	    ", b.first_sequence, b.reason FROM {blocked} AS b "
-	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
-	    "WHERE b.first_sequence > :after AND b.first_sequence <= :end "
-	    "AND :is_counted AND :label <> b.partition_key:one LIMIT :max",
-	    SQL_NUMBER("after", after), SQL_NUMBER("end", end),
-	    SQL_PUT("is_counted", s,
-	    store_put_is_counted(s, k, SQL("b.partition_key"))),
-	    SQL_PUT("label", s, store_put_label(s, k, "e", SQL(RECORD_KEY))),
-	    /* A count of 1 makes the label '', too. */
-	    SQL_IF("one", k->count == 1, " AND b.partition_key <> ''"),
-	    SQL_NUMBER("max", LISTED + 1));
-	return take_ways(l, record_columns, 4, e);
-}
-
 static int
 check_blocked(struct finish_check *l, struct err *e)
 {
-	uint64_t	after = 0, end = 0;
+	struct store		*s = l->c->store;
+	const struct counts	*k = &l->ways->counts;
+	uint64_t		 after = 0, end = 0;
 
 	json_array_clear(l->ways->list);
-	if (store_is_pillar(l->c->store))
+	if (store_is_pillar(s))
 		return 0;
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
-		store_sql(l->c->store, "SELECT first_sequence FROM {blocked} "
+		store_sql(s, "SELECT first_sequence FROM {blocked} "
 		    "WHERE first_sequence > :after "
 		    "ORDER BY first_sequence LIMIT :skip, 1",
 		    SQL_NUMBER("after", after), SQL_NUMBER("skip", PIECE - 1));
-		if (find_end(l, &end, e) < 0 ||
-		    check_records(l, after, end, e) < 0)
+		if (find_end(l, &end, e) < 0)
+			return -1;
+		store_sql(s, "SELECT b.partition_key, " RECORD_KEY
+		    ", b.first_sequence, b.reason FROM {blocked} AS b "
+		    "LEFT JOIN {events} AS e "
+		    "ON {e.sequence} = b.first_sequence "
+		    "WHERE b.first_sequence > :after "
+		    "AND b.first_sequence <= :end AND :is_counted "
+		    "AND :label <> b.partition_key:one LIMIT :max",
+		    SQL_NUMBER("after", after), SQL_NUMBER("end", end),
+		    SQL_PUT("is_counted", s,
+		    store_put_is_counted(s, k, SQL("b.partition_key"))),
+		    SQL_PUT("label", s,
+		    store_put_label(s, k, "e", SQL(RECORD_KEY))),
+		    /* A count of 1 makes the label '', too. */
+		    SQL_IF("one", k->count == 1, " AND b.partition_key <> ''"),
+		    SQL_NUMBER("max", LISTED + 1));
+		if (take_ways(l, record_columns, 4, e) < 0)
 			return -1;
 	}
 	return keys_add_parked(l->c, l->ways->list, e);
 }
 
-/* Waiting rows */
+#define OF_LABEL " WHERE {o.published_at} IS NULL " \
+		 "AND {o.partition_key} :is AND {o.global_sequence} > :after"
 
-/* A label to check, and the right label of its keys. */
-struct suspect {
-	const char	*label;		/* NULL: SQL NULL */
-	char		 right[16];	/* "": no key has it */
-};
-
-#define OF_SUSPECT " WHERE {o.published_at} IS NULL " \
-		   "AND {o.partition_key} :is AND {o.global_sequence} > :after"
-
+/*
+ * Waiting rows of this label (NULL: SQL NULL) are in the way, but for those
+ * whose key has the label right today; "": no key has it.
+ */
 static int
-check_suspect_rows(struct finish_check *l, const struct suspect *x,
-    uint64_t after, uint64_t end, struct err *e)
+check_label(struct finish_check *l, const char *label, const char *right,
+    struct err *e)
 {
 	struct store	*s = l->c->store;
-
-	store_sql(s, "SELECT :shown, " STORE_BYTES("{e.stream_id}")
-	    ", COUNT(*) FROM {outbox} AS o {index} STRAIGHT_JOIN "
-	    "{events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence}" OF_SUSPECT
-	    " AND {o.global_sequence} <= :end:wrong GROUP BY 2 LIMIT :max",
-	    SQL_TEXT("shown", x->label == NULL ? "" : x->label),
-	    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
-	    SQL_TEXT("label", x->label), SQL_NUMBER("after", after),
-	    SQL_NUMBER("end", end),
-	    SQL_IF("wrong", x->right[0] != '\0', " AND :computed <> :right"),
-	    SQL_PUT("computed", s, store_put_label(s, &l->ways->counts, "e",
-	    SQL("{e.stream_id}"))), SQL_TEXT("right", x->right),
-	    SQL_NUMBER("max", LISTED + 1));
-	return take_ways(l, row_columns, 3, e);
-}
-
-static int
-check_suspect(struct finish_check *l, const struct suspect *x, struct err *e)
-{
-	uint64_t	after = 0, end = 0;
+	uint64_t	 after = 0, end = 0;
 
 	for (; end != UINT64_MAX && !l->ways->more; after = end) {
-		store_sql(l->c->store, "SELECT {o.global_sequence} "
-		    "FROM {outbox} AS o {index}" OF_SUSPECT
+		store_sql(s, "SELECT {o.global_sequence} "
+		    "FROM {outbox} AS o {index}" OF_LABEL
 		    " ORDER BY {o.global_sequence} LIMIT :skip, 1",
-		    SQL_EITHER("is", x->label == NULL, "IS NULL", "= :label"),
-		    SQL_TEXT("label", x->label), SQL_NUMBER("after", after),
+		    SQL_EITHER("is", label == NULL, "IS NULL", "= :label"),
+		    SQL_TEXT("label", label), SQL_NUMBER("after", after),
 		    SQL_NUMBER("skip", PIECE - 1));
-		if (find_end(l, &end, e) < 0 ||
-		    check_suspect_rows(l, x, after, end, e) < 0)
+		if (find_end(l, &end, e) < 0)
+			return -1;
+		store_sql(s, "SELECT :shown, " STORE_BYTES("{e.stream_id}")
+		    ", COUNT(*) FROM {outbox} AS o {index} STRAIGHT_JOIN "
+		    "{events} AS e {events_primary} "
+		    "ON {e.sequence} = {o.global_sequence}" OF_LABEL
+		    " AND {o.global_sequence} <= :end:wrong "
+		    "GROUP BY 2 LIMIT :max",
+		    SQL_TEXT("shown", label == NULL ? "" : label),
+		    SQL_EITHER("is", label == NULL, "IS NULL", "= :label"),
+		    SQL_TEXT("label", label), SQL_NUMBER("after", after),
+		    SQL_NUMBER("end", end),
+		    SQL_IF("wrong", right[0] != '\0', " AND :made <> :right"),
+		    SQL_PUT("made", s, store_put_label(s, &l->ways->counts,
+		    "e", SQL("{e.stream_id}"))), SQL_TEXT("right", right),
+		    SQL_NUMBER("max", LISTED + 1));
+		if (take_ways(l, row_columns, 3, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Rows without a label, if a count of 1 is a former one. */
-static int
-check_unlabelled(struct finish_check *l, struct err *e)
-{
-	struct suspect	null = { NULL, "" }, empty = { "", "" };
-
-	if (l->ways->counts.count == 1 || !counts_have(&l->ways->counts, 1))
-		return 0;
-	return check_suspect(l, &null, e) < 0 ? -1 :
-	    check_suspect(l, &empty, e);
-}
-
-static int
-check_label(struct finish_check *l, const char *label, struct err *e)
-{
-	struct suspect	x = { .label = label };
-	unsigned long	n = strtoul(label + 1, NULL, 10);
-
-	if (n < l->ways->counts.count)
-		snprintf(x.right, sizeof(x.right), "p%02lu", n);
-	return check_suspect(l, &x, e);
-}
-
 static int
 check_labels(struct finish_check *l, struct err *e)
 {
-	json_t	*leases = state_partitions(l->c, 0, e), *p;
-	size_t	 i;
-	int	 rc = leases == NULL ? -1 : 0;
+	json_t		*leases = state_partitions(l->c, 0, e), *p;
+	unsigned long	 number;
+	size_t		 i;
+	int		 rc = leases == NULL ? -1 : 0;
 
 	json_array_foreach(leases, i, p) {
-		const char *label = member_text(p, "partition");
+		const char	*label = member_text(p, "partition");
+		char		 right[16] = "";
 
-		if (rc == 0 && counts_is_label(label) &&
-		    json_is_true(json_object_get(p, "waiting")))
-			rc = check_label(l, label, e);
+		if (rc < 0 || !counts_is_label(label) ||
+		    !json_is_true(json_object_get(p, "waiting")))
+			continue;
+		number = strtoul(label + 1, NULL, 10);
+		if (number < l->ways->counts.count)
+			snprintf(right, sizeof(right), "p%02lu", number);
+		rc = check_label(l, label, right, e);
 	}
 	json_decref(leases);
 	return rc;
@@ -249,9 +217,13 @@ finish_check(struct ctl *c, struct finish_ways *ways, struct err *e)
 {
 	struct finish_check	l = { .c = c, .ways = ways,
 				    .bar.what = "rows read" };
-	int			rc = -1;
+	int			rc = check_blocked(&l, e);
 
-	if (check_blocked(&l, e) == 0 && check_unlabelled(&l, e) == 0)
+	/* Rows without a label, if a count of 1 is a former one. */
+	if (rc == 0 && ways->counts.count != 1 && counts_have(&ways->counts, 1))
+		rc = check_label(&l, NULL, "", e) < 0 ? -1 :
+		    check_label(&l, "", "", e);
+	if (rc == 0)
 		rc = check_labels(&l, e);
 	progress_end(&l.bar);
 	return rc;

@@ -38,8 +38,8 @@ put_rows_of(struct store *s, const char *label)
 }
 
 /*
- * Those with neither rows nor blocked keys.  The leases are locked: no worker
- * can claim under them or write records.
+ * Leave the labels that have neither rows nor blocked keys.  Their leases are
+ * locked: no worker can claim under them or write records.
  */
 static int
 keep_unneeded(struct ctl *c, json_t *labels, struct err *e)
@@ -62,11 +62,18 @@ keep_unneeded(struct ctl *c, json_t *labels, struct err *e)
 	return 0;
 }
 
-static int
-lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
+int
+leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
+    struct err *e)
 {
 	struct db_rows	*rows;
 
+	for (size_t i = json_array_size(labels); i-- > 0; )
+		if (!state_is_obsolete(json_string_value(json_array_get(labels,
+		    i)), k))
+			json_array_remove(labels, i);
+	if (json_array_size(labels) == 0)
+		return 0;
 	store_sql(c->store, "SELECT partition_key FROM {partitions} "
 	    "WHERE COALESCE(lease_owner, '') <> '" STORE_PAUSED "' "
 	    "AND partition_key IN (:labels) FOR UPDATE",
@@ -78,21 +85,7 @@ lock_listed_leases(struct ctl *c, json_t *labels, struct err *e)
 		json_array_append_new(labels, bytes_json(db_text(rows, 0),
 		    db_length(rows, 0)));
 	db_rows_free(rows);
-	return 0;
-}
-
-int
-leases_remove_under(struct ctl *c, const struct counts *k, json_t *labels,
-    struct err *e)
-{
-	for (size_t i = json_array_size(labels); i-- > 0; )
-		if (!state_is_obsolete(json_string_value(json_array_get(labels,
-		    i)), k))
-			json_array_remove(labels, i);
-	if (json_array_size(labels) == 0)
-		return 0;
-	if (lock_listed_leases(c, labels, e) < 0 ||
-	    keep_unneeded(c, labels, e) < 0)
+	if (keep_unneeded(c, labels, e) < 0)
 		return -1;
 	if (json_array_size(labels) == 0)
 		return 0;

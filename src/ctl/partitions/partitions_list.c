@@ -8,15 +8,26 @@
 /* Limit for counting rows of all labels; above it they are estimated. */
 #define COUNT	2000
 
-/* For people: estimates as "~4,000", and the age of the oldest row. */
-static void
-put_words(json_t *rows)
+int
+partitions_list(struct ctl *c)
 {
-	char	 number[DISPLAY_SIZE];
-	json_t	*row;
-	size_t	 i;
+	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
+			    "epoch", "waiting", "oldest", "age_ms",
+			    "obsolete", NULL, NULL };
+	char		 number[DISPLAY_SIZE];
+	struct err	 e;
+	json_t		*rows = state_partitions(c, COUNT, &e), *row;
+	size_t		 i;
 
+	if (rows == NULL)
+		return ctl_fail(c, &e);
 	json_array_foreach(rows, i, row) {
+		/* A label that shares its class with others. */
+		if (json_is_string(json_object_get(row, "class")))
+			shown[9] = "class";
+		if (c->args.json)
+			continue;
+		/* For people: estimates as "~4,000", the oldest row's age. */
 		display_number(number, member_number(row, "waiting"));
 		if (json_is_false(json_object_get(row, "exact")))
 			json_object_set_new(row, "waiting",
@@ -27,36 +38,6 @@ put_words(json_t *rows)
 		json_object_set(row, "age_ms",
 		    json_object_get(row, "oldest_ms"));
 	}
-}
-
-/* Does any label share its class with others? */
-static bool
-have_classes(const json_t *rows)
-{
-	json_t	*row;
-	size_t	 i;
-
-	json_array_foreach(rows, i, row)
-		if (json_is_string(json_object_get(row, "class")))
-			return true;
-	return false;
-}
-
-int
-partitions_list(struct ctl *c)
-{
-	const char	*shown[] = { "partition", "state", "owner", "ttl_ms",
-			    "epoch", "waiting", "oldest", "age_ms",
-			    "obsolete", NULL, NULL };
-	struct err	 e;
-	json_t		*rows = state_partitions(c, COUNT, &e);
-
-	if (rows == NULL)
-		return ctl_fail(c, &e);
-	if (!c->args.json)
-		put_words(rows);
-	if (have_classes(rows))
-		shown[9] = "class";
 	print_list(c, shown, rows);
 	return CTL_DONE;
 }

@@ -33,37 +33,16 @@ put_labels(struct ctl *c, const struct pause *p)
 
 /*
  * While several partition counts are declared, a worker serves a class as a
- * whole; so a class is also paused as a whole.
+ * whole; so a class is also paused as a whole.  Lists the labels of the classes
+ * that have a named label.
  */
-
-/* List the labels to change.  Each row is a lease, and whether it is named. */
-static void
-list_lease_labels(struct ctl *c, const struct counts *k, struct db_rows *rows,
-    json_t *list)
-{
-	bool		*named = xcalloc(counts_gcd(k), sizeof(*named));
-	unsigned	 class;
-
-	while (db_next(rows)) {
-		class = state_class(c, k, db_text(rows, 0));
-		if (class != COUNTS_NONE && db_u64(rows, 1) != 0)
-			named[class] = true;
-	}
-	db_rewind(rows);
-	while (db_next(rows)) {
-		class = state_class(c, k, db_text(rows, 0));
-		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
-			json_array_append_new(list, bytes_json(db_text(rows,
-			    0), db_length(rows, 0)));
-	}
-	free(named);
-}
-
 static int
 find_classes(struct ctl *c, struct pause *p, const struct counts *k,
     struct err *e)
 {
 	struct db_rows	*rows;
+	bool		*named;
+	unsigned	 class;
 
 	json_decref(p->labels);
 	p->labels = NULL;
@@ -74,8 +53,21 @@ find_classes(struct ctl *c, struct pause *p, const struct counts *k,
 	    SQL_PUT("named", c->store, put_labels(c, p)));
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return -1;
+	named = xcalloc(counts_gcd(k), sizeof(*named));
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class != COUNTS_NONE && db_u64(rows, 1) != 0)
+			named[class] = true;
+	}
 	p->labels = json_array();
-	list_lease_labels(c, k, rows, p->labels);
+	db_rewind(rows);
+	while (db_next(rows)) {
+		class = state_class(c, k, db_text(rows, 0));
+		if (class == COUNTS_NONE ? db_u64(rows, 1) != 0 : named[class])
+			json_array_append_new(p->labels, bytes_json(
+			    db_text(rows, 0), db_length(rows, 0)));
+	}
+	free(named);
 	db_rows_free(rows);
 	return 0;
 }
@@ -93,9 +85,11 @@ put_to_pause(struct ctl *c, const struct pause *p)
 }
 
 static int
-check_unknown(struct ctl *c, struct err *e)
+find_leases(struct chosen *r, struct err *e)
 {
-	uint64_t	n;
+	struct ctl	*c = r->c;
+	struct counts	 k;
+	uint64_t	 n;
 
 	for (int i = 0; i < c->args.nrest; i++) {
 		store_sql(c->store, "SELECT COUNT(*) FROM {partitions} "
@@ -108,17 +102,7 @@ check_unknown(struct ctl *c, struct err *e)
 			return err_set(e, "\"%s\": no such partition; "
 			    "nothing was done", c->args.rest[i]);
 	}
-	return 0;
-}
-
-static int
-find_leases(struct chosen *r, struct err *e)
-{
-	struct ctl	*c = r->c;
-	struct counts	 k;
-
-	if (check_unknown(c, e) < 0 ||
-	    store_read_counts(c->store, &k, e) < 0 ||
+	if (store_read_counts(c->store, &k, e) < 0 ||
 	    find_classes(c, r->own, &k, e) < 0)
 		return -1;
 	store_sql(c->store, "SELECT COUNT(*) FROM {partitions} WHERE :leases",

@@ -32,68 +32,40 @@ has_lease_of(const json_t *leases, const char *label)
 	return false;
 }
 
-static void
-find_missing(struct sync *y, const json_t *leases)
-{
-	char	label[STORE_LABEL];
-
-	for (unsigned i = 0; i < counts_max(&y->counts); i++) {
-		snprintf(label, sizeof(label), "p%02u", i);
-		if (!has_lease_of(leases, label))
-			json_array_append_new(y->added, json_string(label));
-	}
-}
-
-static int
-find_obsolete(struct sync *y, const json_t *leases, struct err *e)
-{
-	json_t		*p, *o;
-	uint64_t	 blocked;
-	size_t		 i;
-
-	json_array_foreach(leases, i, p) {
-		const char *label = member_text(p, "partition");
-
-		if (!state_is_obsolete(label, &y->counts))
-			continue;
-		if (leases_blocked(y->c, label, &blocked, e) < 0)
-			return -1;
-		o = json_pack("{s:s, s:O, s:O, s:O, s:I}", "partition", label,
-		    "state", json_object_get(p, "state"),
-		    "waiting", json_object_get(p, "waiting"),
-		    "exact", json_object_get(p, "exact"),
-		    "blocked", (json_int_t)blocked);
-		json_array_append_new(y->obsolete, o);
-	}
-	return 0;
-}
-
 static int
 read_sync_state(struct sync *y, struct err *e)
 {
-	json_t	*leases = state_partitions(y->c, COUNT, e);
-	int	 rc;
+	json_t		*leases = state_partitions(y->c, COUNT, e), *p;
+	char		 missing[STORE_LABEL];
+	uint64_t	 blocked;
+	size_t		 i;
+	int		 rc = 0;
 
 	if (leases == NULL)
 		return -1;
 	json_array_clear(y->added);
 	json_array_clear(y->obsolete);
-	find_missing(y, leases);
-	rc = find_obsolete(y, leases, e);
+	for (unsigned k = 0; k < counts_max(&y->counts); k++) {
+		snprintf(missing, sizeof(missing), "p%02u", k);
+		if (!has_lease_of(leases, missing))
+			json_array_append_new(y->added, json_string(missing));
+	}
+	json_array_foreach(leases, i, p) {
+		const char *label = member_text(p, "partition");
+
+		if (!state_is_obsolete(label, &y->counts))
+			continue;
+		if ((rc = leases_blocked(y->c, label, &blocked, e)) < 0)
+			break;
+		json_array_append_new(y->obsolete, json_pack("{s:s, s:O, s:O, "
+		    "s:O, s:I}", "partition", label,
+		    "state", json_object_get(p, "state"),
+		    "waiting", json_object_get(p, "waiting"),
+		    "exact", json_object_get(p, "exact"),
+		    "blocked", (json_int_t)blocked));
+	}
 	json_decref(leases);
 	return rc;
-}
-
-/* A database without a count gets the configured one. */
-static int
-plan(struct sync *y, struct err *e)
-{
-	if (store_plan_repartition(y->c->store, y->wish, &y->change, e) < 0)
-		return -1;
-	y->counts = y->change.counts;
-	if (y->counts.count == 0)
-		y->counts.count = y->wish;
-	return y->change.refused ? 0 : read_sync_state(y, e);
 }
 
 /* Change of the count, new leases */
@@ -184,10 +156,16 @@ run_sync(struct sync *y)
 	struct err	e;
 	size_t		n;
 
-	if (plan(y, &e) < 0)
+	if (store_plan_repartition(y->c->store, y->wish, &y->change, &e) < 0)
 		return ctl_fail(y->c, &e);
 	if (y->change.refused)
 		return refuse_sync(y);
+	/* A database without a count gets the configured one. */
+	y->counts = y->change.counts;
+	if (y->counts.count == 0)
+		y->counts.count = y->wish;
+	if (read_sync_state(y, &e) < 0)
+		return ctl_fail(y->c, &e);
 	choose_removed_labels(y);
 	sync_say_plan(y);
 	/* A change raises the epochs of all leases. */
@@ -207,27 +185,25 @@ run_sync(struct sync *y)
 	return CTL_DONE;
 }
 
-static int
-sync_leases(struct ctl *c)
-{
-	struct sync	y = { .c = c,
-			    .wish = (unsigned)c->conf->outbox.partition_count,
-			    .added = json_array(), .obsolete = json_array(),
-			    .removed = json_array() };
-	int		status = run_sync(&y);
-
-	json_decref(y.added);
-	json_decref(y.obsolete);
-	json_decref(y.removed);
-	return status;
-}
-
 int
 partitions_sync(struct ctl *c)
 {
+	struct sync	y;
+	int		status;
+
 	if (c->args.force && !c->args.finish)
 		return ctl_misuse("--force needs --finish");
 	if (c->args.prune && c->args.finish)
 		return ctl_misuse("give --prune or --finish, not both");
-	return c->args.finish ? finish_run(c) : sync_leases(c);
+	if (c->args.finish)
+		return finish_run(c);
+	y = (struct sync){ .c = c,
+	    .wish = (unsigned)c->conf->outbox.partition_count,
+	    .added = json_array(), .obsolete = json_array(),
+	    .removed = json_array() };
+	status = run_sync(&y);
+	json_decref(y.added);
+	json_decref(y.obsolete);
+	json_decref(y.removed);
+	return status;
 }

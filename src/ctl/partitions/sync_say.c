@@ -28,7 +28,8 @@ sync_say_labels(const char *what, const json_t *labels)
 
 	if (json_array_size(labels) == 0)
 		return;
-	display_print(stdout, "%s %s:", what, COUNTED(json_array_size(labels), "lease"));
+	display_print(stdout, "%s %s:", what,
+	    COUNTED(json_array_size(labels), "lease"));
 	json_array_foreach(labels, i, l) {
 		if (i == 5 && json_array_size(labels) > 6) {
 			l = json_array_get(labels, json_array_size(labels) - 1);
@@ -77,34 +78,20 @@ say_obsolete(const struct sync *y)
 	}
 	empty -= json_array_size(left);
 	if (empty > json_array_size(y->removed))
-		display_print(stdout, "obsolete and empty leases: %zu; --prune removes them\n",
+		display_print(stdout, "obsolete and empty leases: %zu; "
+		    "--prune removes them\n",
 		    empty - json_array_size(y->removed));
 	if (json_array_size(left) > 0)
-		display_print(stdout, "obsolete leases that are kept, as their rows are still "
-		    "sent:\n");
+		display_print(stdout, "obsolete leases that are kept, as "
+		    "their rows are still sent:\n");
 	print_rows(y->c, shown, left);
-}
-
-/* Print the change made, or one that is still open from earlier. */
-static void
-say_counts(const struct sync *y)
-{
-	char	*text;
-
-	if (y->change.changed && !y->c->args.dry_run)
-		display_print(stdout, "partition count changed from %u to %u\n",
-		    y->change.before.count, y->counts.count);
-	if (y->change.changed || y->counts.nformer == 0)
-		return;
-	text = state_counts_text(&y->counts);
-	display_print(stdout, "declared until partitions sync --finish: %s\n", text);
-	free(text);
 }
 
 void
 sync_report(const struct sync *y)
 {
 	bool		 dry = y->c->args.dry_run;
+	char		*text;
 	json_int_t	 n = (json_int_t)(json_array_size(y->added) +
 			    json_array_size(y->removed)) + y->change.changed;
 
@@ -121,8 +108,18 @@ sync_report(const struct sync *y)
 	}
 	sync_say_labels(dry ? "would add" : "added", y->added);
 	sync_say_labels(dry ? "would remove" : "removed", y->removed);
-	say_counts(y);
+	/* The change made, or one that is still open from earlier. */
+	if (y->change.changed && !dry)
+		display_print(stdout, "partition count changed from %u to %u\n",
+		    y->change.before.count, y->counts.count);
+	if (!y->change.changed && y->counts.nformer > 0) {
+		text = state_counts_text(&y->counts);
+		display_print(stdout, "declared until partitions sync "
+		    "--finish: %s\n", text);
+		free(text);
+	}
 	say_obsolete(y);
 	if (n == 0)
-		display_print(stdout, "Nothing to do: the leases are as configured.\n");
+		display_print(stdout, "Nothing to do: the leases are as "
+		    "configured.\n");
 }
