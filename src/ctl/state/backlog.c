@@ -19,48 +19,40 @@ positive_or_null(int64_t n)
 	return n > 0 ? json_integer(n) : json_null();
 }
 
-static void
-put_growth(json_t *backlog, const struct backlog_ring *ring,
-    const struct backlog_sample *latest, uint64_t parked)
-{
-	struct backlog_growth	g = backlog_ring_growth(ring, latest);
-	int64_t			since = g.growing_since;
-
-	/* Those that are parked stay. */
-	if (parked > 0 && latest->waiting > 0)
-		g.drained_ms = parked >= latest->waiting ? 0 :
-		    (int64_t)((double)g.drained_ms * (double)(latest->waiting -
-		    parked) / (double)latest->waiting);
-
-	json_object_set_new(backlog, "growth_per_second", g.known ?
-	    json_integer(g.per_second) : json_null());
-	json_object_set_new(backlog, "drained_in_ms",
-	    positive_or_null(g.drained_ms));
-	json_object_set_new(backlog, "growing_for_ms",
-	    positive_or_null(since == 0 ? 0 : latest->at - since));
-	json_object_set_new(backlog, "growing_since", since == 0 ?
-	    json_null() : state_since(since, latest->at));
-}
-
-json_t *
-state_backlog(struct ctl *c, struct err *e)
+int
+state_put_backlog(struct ctl *c, json_t *state, struct err *e)
 {
 	struct store_backlog	b;
 	struct backlog_ring	ring;
 	struct backlog_sample	latest;
+	struct backlog_growth	g;
 	json_t			*backlog;
 
 	if (store_backlog(c->store, &b, e) < 0)
-		return NULL;
+		return -1;
 	if (!b.known)
-		return json_null();
+		return json_object_set_new(state, "backlog", json_null());
+	state_backlog_ring(c, &ring);
+	latest = (struct backlog_sample){ clock_ms(), b.waiting, b.exact };
+	g = backlog_ring_growth(&ring, &latest);
+	/* Those that are parked stay. */
+	if (b.parked > 0 && b.waiting > 0)
+		g.drained_ms = b.parked >= b.waiting ? 0 :
+		    (int64_t)((double)g.drained_ms *
+		    (double)(b.waiting - b.parked) / (double)b.waiting);
+
 	backlog = json_pack("{s:I, s:b, s:I, s:b}", "waiting",
 	    (json_int_t)b.waiting, "exact", b.exact, "parked",
 	    (json_int_t)b.parked, "parked_least", b.parked_least);
-	state_backlog_ring(c, &ring);
-	latest = (struct backlog_sample){ clock_ms(), b.waiting, b.exact };
-	put_growth(backlog, &ring, &latest, b.parked);
-	return backlog;
+	json_object_set_new(backlog, "growth_per_second", g.known ?
+	    json_integer(g.per_second) : json_null());
+	json_object_set_new(backlog, "drained_in_ms",
+	    positive_or_null(g.drained_ms));
+	json_object_set_new(backlog, "growing_for_ms", positive_or_null(
+	    g.growing_since == 0 ? 0 : latest.at - g.growing_since));
+	json_object_set_new(backlog, "growing_since", g.growing_since == 0 ?
+	    json_null() : state_since(g.growing_since, latest.at));
+	return json_object_set_new(state, "backlog", backlog);
 }
 
 const char *

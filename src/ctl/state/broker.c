@@ -14,44 +14,20 @@ texts(const struct stream_findings *f)
 	return list;
 }
 
-static json_t *
-report_json(const char *driver, const struct stream_report *r)
-{
-	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:o, s:s}",
-	    "driver", driver,
-	    "error",
-	    "unfit", r->unfit ? json_string(r->why.text) : json_null(),
-	    "full", r->full ? json_string(r->how_full.text) : json_null(),
-	    "unheard", r->unheard.text[0] == '\0' ? json_null() :
-	    json_string(r->unheard.text),
-	    "warnings", texts(&r->warnings), "advice", texts(&r->advice),
-	    "subjects", r->subjects.text);
-}
-
-static json_t *
-error_json(const char *driver, const struct err *e)
-{
-	return json_pack("{s:s, s:s, s:n, s:n, s:n, s:[], s:[]}", "driver",
-	    driver, "error", e->text, "unfit", "full", "unheard", "warnings",
-	    "advice");
-}
-
-/* Try the servers of the list until one answers, as the daemon does. */
-static bool
-is_connected(const struct ctl *c, struct pub *bus, struct err *e)
-{
-	for (size_t i = 0; i < c->conf->nats.servers.n; i++)
-		if (pub_is_open(bus) || bus->ops->open(bus->arg, e) == 0)
-			return true;
-	return false;
-}
-
-/* A connection that is silent is closed: the next round has a new one. */
+/*
+ * Try the servers of the list until one answers, as the daemon does.  A
+ * connection that is silent is closed: the next round has a new one.
+ */
 static bool
 is_heard(const struct ctl *c, struct pub *bus, struct stream_report *r,
     struct err *e)
 {
-	if (!is_connected(c, bus, e))
+	size_t	tries = c->conf->nats.servers.n;
+
+	while (tries > 0 && !pub_is_open(bus) &&
+	    bus->ops->open(bus->arg, e) != 0)
+		tries--;
+	if (tries == 0)
 		return false;
 	if (conf_stream(c->conf)[0] == '\0' ||
 	    bus->ops->check(bus->arg, r, e))
@@ -76,7 +52,16 @@ state_broker(const struct ctl *c, struct pub *bus)
 	/* Without a stream nothing is asked: only a connect is answered. */
 	if (conf_stream(c->conf)[0] == '\0')
 		bus->ops->close(bus->arg);
-	if (is_heard(c, bus, &r, &e) || (kept && is_heard(c, bus, &r, &e)))
-		return report_json(bus->ops->name, &r);
-	return error_json(bus->ops->name, &e);
+	if (!is_heard(c, bus, &r, &e) && !(kept && is_heard(c, bus, &r, &e)))
+		return json_pack("{s:s, s:s, s:n, s:n, s:n, s:[], s:[]}",
+		    "driver", bus->ops->name, "error", e.text, "unfit", "full",
+		    "unheard", "warnings", "advice");
+	return json_pack("{s:s, s:n, s:o, s:o, s:o, s:o, s:o, s:s}",
+	    "driver", bus->ops->name, "error",
+	    "unfit", r.unfit ? json_string(r.why.text) : json_null(),
+	    "full", r.full ? json_string(r.how_full.text) : json_null(),
+	    "unheard", r.unheard.text[0] == '\0' ? json_null() :
+	    json_string(r.unheard.text),
+	    "warnings", texts(&r.warnings), "advice", texts(&r.advice),
+	    "subjects", r.subjects.text);
 }

@@ -17,11 +17,15 @@
  * Rows that are made later than now and put off since, that are claimed for
  * longer than a claim lasts, or that wait for longer than any try is put off.
  */
-static void
-put_ahead(struct ctl *c)
+int
+state_put_clock(struct ctl *c, json_t *state, json_int_t leases,
+    struct err *e)
 {
 	struct store	*s = c->store;
+	struct db_rows	*rows;
 
+	if (store_index(s) != INDEX_BY_TIME)
+		return json_object_set_new(state, "clock", json_null());
 	store_sql(s, "SELECT COUNT(*), COALESCE(MIN(r.n), 0), COALESCE(MAX("
 	    "TIMESTAMPDIFF(MICROSECOND, NOW(6), r.upto)), 0) DIV 1000 FROM "
 	    "(SELECT {o.global_sequence} AS n, {o.available_at} AS upto, "
@@ -43,18 +47,7 @@ put_ahead(struct ctl *c)
 	    SQL_NUMBER("ttl", c->conf->worker.claim_ttl),
 	    SQL_MS("longest", later(2 * c->conf->retry.max_backoff,
 	    store_put_off_ms(s))));
-}
-
-int
-state_put_clock(struct ctl *c, json_t *state, json_int_t leases,
-    struct err *e)
-{
-	struct db_rows	*rows;
-
-	if (store_index(c->store) != INDEX_BY_TIME)
-		return json_object_set_new(state, "clock", json_null());
-	put_ahead(c);
-	if ((rows = store_query(c->store, "clock", e)) == NULL)
+	if ((rows = store_query(s, "clock", e)) == NULL)
 		return -1;
 	db_next(rows);
 	json_object_set_new(state, "clock", json_pack("{s:I, s:I, s:I, s:I}",

@@ -86,7 +86,7 @@ state_former_use(struct ctl *c, struct former_use *u, struct err *e)
 	    "COALESCE(since, last), COALESCE(last, since)), NOW(6)) "
 	    "DIV 1000), 0), COALESCE(last > since, last IS NOT NULL) "
 	    "FROM (SELECT :times) AS t", SQL_NUMBER("quiet", STATE_QUIET_MS),
-	    SQL_EITHER("times", store_is_pillar(s),
+	    SQL_EITHER("times", !u->noted,
 	    "NULL AS since, NULL AS last",
 	    "(SELECT counts_since FROM {settings} WHERE id = 1) AS since, "
 	    "(SELECT MAX(former_label_at) FROM {partitions}) AS last"));

@@ -5,44 +5,23 @@
 #include "ipc/destinations.h"
 #include "ctl/state/state_impl.h"
 
-/* In whole percent; 0 and 100 are none and all. */
-static json_t *
-failed_percent(const struct figures *f, int64_t now)
-{
-	uint64_t	taken, failed, percent;
-
-	figures_of_minute(f, now, &taken, &failed);
-	if (taken + failed == 0)
-		return json_null();
-	percent = failed * 100 / (taken + failed);
-	if (percent == 0 && failed > 0)
-		percent = 1;
-	return json_integer((json_int_t)percent);
-}
-
-/* What the file says of it now; it may be another one since the last reload. */
-static void
-put_route(const struct ctl *c, json_t *o, const char *name)
-{
-	const struct conf_route	*rule = conf_route(c->conf, name);
-	bool			 known = rule != NULL ||
-				    strcmp(name, FIGURES_REST) == 0;
-	char			 to[CONF_DESTINATION];
-
-	json_object_set_new(o, "to", known ? json_string(
-	    conf_route_destination(c->conf, rule, to)) : json_null());
-}
-
 static json_t *
 destination_json(const struct ctl *c, const struct destination *d,
     int64_t now)
 {
 	const struct figures	*f = &d->sum;
-	json_t			*o = json_object();
+	const struct conf_route	*route = conf_route(c->conf, f->name);
+	json_t			*o = json_object(), *percent = json_null();
+	uint64_t		 taken, failed;
+	char			 to[CONF_DESTINATION];
 
 	json_object_set_new(o, "destination", state_text(f->name,
 	    sizeof(f->name)));
-	put_route(c, o, f->name);
+	/* As the file has it now; it may be another since the last reload. */
+	json_object_set_new(o, "to", route != NULL ||
+	    strcmp(f->name, FIGURES_REST) == 0 ?
+	    json_string(conf_route_destination(c->conf, route, to)) :
+	    json_null());
 	json_object_set_new(o, "state",
 	    json_string(destination_state_word(d->state)));
 	json_object_set_new(o, "since", d->since == 0 ? json_null() :
@@ -54,7 +33,14 @@ destination_json(const struct ctl *c, const struct destination *d,
 	json_object_set_new(o, "taken", json_integer((json_int_t)f->taken));
 	json_object_set_new(o, "failed", json_integer((json_int_t)f->failed));
 	json_object_set_new(o, "per_second", json_null());
-	json_object_set_new(o, "failed_percent", failed_percent(f, now));
+	/* In whole percent; 0 and 100 are none and all. */
+	figures_of_minute(f, now, &taken, &failed);
+	if (failed > 0 && failed * 100 < taken + failed)
+		percent = json_integer(1);
+	else if (taken + failed > 0)
+		percent = json_integer((json_int_t)(failed * 100 /
+		    (taken + failed)));
+	json_object_set_new(o, "failed_percent", percent);
 	json_object_set_new(o, "last_error", f->error_at == 0 ? json_null() :
 	    state_text(f->error, sizeof(f->error)));
 	json_object_set_new(o, "last_error_at", state_moment(f->error_at));
@@ -74,32 +60,19 @@ state_destinations(const struct ctl *c, const struct scoreboard *b,
 	return all;
 }
 
-static const json_t *
-find(const json_t *list, const char *name)
-{
-	json_t	*o;
-	size_t	 i;
-
-	json_array_foreach(list, i, o)
-		if (strcmp(member_text(o, "destination"), name) == 0)
-			return o;
-	return NULL;
-}
-
 /* Another daemon counts from 0 again. */
 void
 state_rate_destinations(json_t *now, const json_t *before, int64_t ms)
 {
-	json_t	*o;
-	size_t	 i;
+	const json_t	*former = json_object_get(before, "destinations");
+	json_t		*o;
+	size_t		 i;
 
 	json_array_foreach(json_object_get(now, "destinations"), i, o) {
-		const json_t	*was = find(json_object_get(before,
-				    "destinations"), member_text(o,
-				    "destination"));
-		json_int_t	 n = member_number(o, "taken") -
-				    (was == NULL ? 0 : member_number(was,
-				    "taken"));
+		json_int_t	n = member_number(o, "taken") -
+				    member_number(state_find(former,
+				    "destination", member_text(o,
+				    "destination")), "taken");
 
 		json_object_set_new(o, "per_second", json_integer(
 		    n < 0 ? 0 : n * 1000 / ms));

@@ -42,13 +42,21 @@ struct gaps {
 					   broker's clock, ms; 0: not known */
 };
 
-/* The newest first: no more is read than that. */
-static void
-put_search(const struct gaps *g, const struct watermark *w, int max)
+/*
+ * Collect those without a row, type by type.  The newest come first: no more
+ * is read than max.
+ */
+static int
+search(struct gaps *g, const struct watermark *w, int max, struct err *e)
 {
 	struct store	*s = g->c->store;
 	bool		 sorted = max > GAPS_GLANCE;	/* by type */
+	struct db_rows	*rows;
+	const char	*type = "";
+	size_t		 start = 0, turns = 0;
+	bool		 was = false;
 
+	g->nmissing = 0;
 	store_sql(s, ":from" "SELECT {e.sequence} AS n, "
 	    "{e.event_type} AS type, :missing:types AS missing "
 	    "FROM {events} AS e {events_primary}:joins "
@@ -61,20 +69,7 @@ put_search(const struct gaps *g, const struct watermark *w, int max)
 	    SQL_PUT("joins", s, reconcile_put_joins(s)),
 	    SQL_NUMBER("watermark", w->at), SQL_NUMBER("max", max),
 	    SQL_IF("sorted", sorted, ") AS t ORDER BY type, n"));
-}
-
-/* Collect those without a row, type by type. */
-static int
-search(struct gaps *g, const struct watermark *w, int max, struct err *e)
-{
-	struct db_rows	*rows;
-	const char	*type = "";
-	size_t		 start = 0, turns = 0;
-	bool		 was = false;
-
-	g->nmissing = 0;
-	put_search(g, w, max);
-	if ((rows = store_query(g->c->store, "gaps", e)) == NULL)
+	if ((rows = store_query(s, "gaps", e)) == NULL)
 		return -1;
 	while (db_next(rows)) {
 		bool	missing = db_u64(rows, 2) != 0;
@@ -99,21 +94,6 @@ static bool
 has_time(void *end)
 {
 	return clock_ms() < *(int64_t *)end;
-}
-
-/*
- * When was the oldest of the newest messages stored, between which none is
- * removed?  A stream that forgets may have removed the one before the newest.
- */
-static int64_t
-find_since(const struct stored_message *list, uint64_t n, bool forgets)
-{
-	int64_t	since = 0;
-
-	for (uint64_t i = 0; i < n && list[i].what != STORED_EMPTY &&
-	    list[i].at > 0 && (i == 0 || !forgets); i++)
-		since = list[i].at;
-	return since;
 }
 
 /* Read the ids of the newest messages; what is not told is not known. */
@@ -142,7 +122,14 @@ read_stored(struct gaps *g, const struct pub *bus,
 		if (list[i].what == STORED_OURS)
 			g->stored[g->nstored++] = list[i].id.sequence;
 	g->whole = i == st->last && st->messages == st->last && !st->forgets;
-	g->since = find_since(list, i, st->forgets);
+	/*
+	 * The oldest of the newest, between which none is removed.  A stream
+	 * that forgets may have removed the one before the newest.
+	 */
+	n = i;
+	for (i = 0; i < n && list[i].what != STORED_EMPTY &&
+	    list[i].at > 0 && (i == 0 || !st->forgets); i++)
+		g->since = list[i].at;
 	free(list);
 }
 
@@ -166,50 +153,13 @@ ask_stream(struct gaps *g, const struct pub *bus)
 		read_stored(g, bus, &st);
 }
 
-/* The types of the newest rows and dead letters, and of what is stored. */
-static void
-put_types(const struct gaps *g)
-{
-	struct store	*s = g->c->store;
-
-	store_put(s, "(SELECT DISTINCT {e.event_type} AS type FROM ("
-	    "(SELECT {global_sequence} AS n FROM {outbox} "
-	    "ORDER BY {global_sequence} DESC LIMIT :max):dead:stored) AS t "
-	    "JOIN {events} AS e ON {e.sequence} = t.n)",
-	    SQL_NUMBER("max", GAPS_EVENTS),
-	    SQL_IF("dead", !store_is_pillar(s),
-	    " UNION (SELECT global_sequence FROM {dead} "
-	    "ORDER BY global_sequence DESC LIMIT 100)"),
-	    SQL_IF("stored", g->nstored > 0,
-	    " UNION (SELECT {sequence} FROM {events} "
-	    "WHERE {sequence} IN (:list))"),
-	    SQL_LIST("list", g->stored, g->nstored));
-}
-
 /*
- * An event from before the stream may have been sent to another.  What was
- * stored was stored after its event occurred.
+ * How many still have no row, nor one of an open transaction, and which of
+ * these were never sent.  An event from before the stream may have been sent to
+ * another.  What was stored was stored after its event occurred.  Types that
+ * neither the newest rows and dead letters nor the messages have are left out
+ * on purpose.
  */
-static void
-put_is_unsent(const struct gaps *g)
-{
-	struct store	*s = g->c->store;
-
-	store_put(s, "{e.sequence} NOT IN (0:stored) "
-	    "AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
-	    "FROM {outbox} :oldest LIMIT 1), FALSE):whole:since)",
-	    SQL_LIST("stored", g->stored, g->nstored),
-	    SQL_EITHER("oldest", store_index(s) == INDEX_BY_TIME,
-	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}",
-	    "ORDER BY {global_sequence}"),
-	    SQL_IF("whole", g->whole, " OR {e.occurred_at} > :created"),
-	    SQL_TEXT("created", g->created),
-	    SQL_IF("since", g->since > 0,
-	    " OR {e.occurred_at} > FROM_UNIXTIME(:seconds)"),
-	    SQL_NUMBER("seconds", g->since / 1000 + GAPS_CLOCK_S));
-}
-
-/* Of those that still have no row, nor one of an open transaction. */
 static void
 put_count(const struct gaps *g)
 {
@@ -221,56 +171,67 @@ put_count(const struct gaps *g)
 	    "WHERE {e.sequence} IN (:events) AND {e.sequence} > "
 	    "(SELECT reconcile_watermark FROM {settings} WHERE id = 1) "
 	    "AND :missing:known) AS t GROUP BY unsent",
-	    SQL_PUT("unsent", s, put_is_unsent(g)),
 	    SQL_PUT("joins", s, reconcile_put_joins(s)),
-	    SQL_IF("of_type", g->choose,
-	    " LEFT JOIN :types AS k ON k.type = {e.event_type}"),
 	    SQL_LIST("events", g->missing, g->nmissing),
 	    SQL_PUT("missing", s, reconcile_put_missing(s)),
+
+	    SQL_PART("unsent", SQL("{e.sequence} NOT IN (0:stored) "
+	    "AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
+	    "FROM {outbox} :oldest LIMIT 1), FALSE):whole:since)")),
+	    SQL_LIST("stored", g->stored, g->nstored),
+	    SQL_EITHER("oldest", store_index(s) == INDEX_BY_TIME,
+	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}",
+	    "ORDER BY {global_sequence}"),
+	    SQL_IF("whole", g->whole, " OR {e.occurred_at} > :created"),
+	    SQL_TEXT("created", g->created),
+	    SQL_IF("since", g->since > 0,
+	    " OR {e.occurred_at} > FROM_UNIXTIME(:seconds)"),
+	    SQL_NUMBER("seconds", g->since / 1000 + GAPS_CLOCK_S),
+
+	    SQL_IF("of_type", g->choose,
+	    " LEFT JOIN :types AS k ON k.type = {e.event_type}"),
 	    SQL_IF("known", g->choose,
 	    " AND (k.type IS NOT NULL OR NOT EXISTS :types)"),
-	    SQL_PUT_IF("types", g->choose, s, put_types(g)));
+	    SQL_PART("types", SQL("(SELECT DISTINCT {e.event_type} AS type "
+	    "FROM ((SELECT {global_sequence} AS n FROM {outbox} "
+	    "ORDER BY {global_sequence} DESC LIMIT :max):letters:messages) "
+	    "AS t JOIN {events} AS e ON {e.sequence} = t.n)")),
+	    SQL_NUMBER("max", GAPS_EVENTS),
+	    SQL_IF("letters", !store_is_pillar(s),
+	    " UNION (SELECT global_sequence FROM {dead} "
+	    "ORDER BY global_sequence DESC LIMIT 100)"),
+	    SQL_IF("messages", g->nstored > 0,
+	    " UNION (SELECT {sequence} FROM {events} "
+	    "WHERE {sequence} IN (:stored))"));
 }
 
-static void
-put_gaps(struct db_rows *rows, json_t *outbox)
+int
+state_put_gaps(struct ctl *c, struct pub *bus, json_t *state, struct err *e)
 {
-	bool		unsent = db_u64(rows, 0) != 0;
-	json_int_t	n = (json_int_t)db_u64(rows, 1);
-	json_int_t	first = (json_int_t)db_u64(rows, 2);
-	char		at[ROWS_TIME_SIZE];
-
-	json_object_set_new(outbox, unsent ? "unfilled" : "gone",
-	    json_integer(n));
-	json_object_set_new(outbox, unsent ? "unfilled_first" : "gone_first",
-	    json_integer(first));
-	rows_time(at, db_text(rows, 4));
-	json_object_set_new(outbox, unsent ? "unfilled_since" : "gone_last",
-	    unsent ? json_string(at) :
-	    json_integer((json_int_t)db_u64(rows, 3)));
-}
-
-static int
-look(struct gaps *g, struct pub *bus, json_t *outbox, struct err *e)
-{
-	struct store		*s = g->c->store;
+	json_t			*outbox = json_object_get(state, "outbox");
+	struct gaps		 g = { .c = c,
+				    .choose = c->conf->publish.types.n == 0 };
+	struct store		*s = c->store;
 	struct watermark	 w;
 	struct db_rows		*rows = NULL;
-	char			*name;
+	char			*name, at[ROWS_TIME_SIZE];
 
+	if (outbox == NULL || store_is_inline(s) ||
+	    !json_is_null(json_object_get(outbox, "unfilled")))
+		return 0;
 	if (watermark_read(s, &w, e) < 0)
 		return -1;
 	if (!w.known)
 		return 0;
-	if (search(g, &w, GAPS_GLANCE, e) < 0 || (g->nmissing > 0 &&
-	    search(g, &w, GAPS_EVENTS, e) < 0))
+	if (search(&g, &w, GAPS_GLANCE, e) < 0 || (g.nmissing > 0 &&
+	    search(&g, &w, GAPS_EVENTS, e) < 0))
 		return -1;
-	if (g->nmissing > 0) {
-		ask_stream(g, bus);
+	if (g.nmissing > 0) {
+		ask_stream(&g, bus);
 		store_sql(s, "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
 		if (store_exec(s, "gaps", NULL, e) < 0)
 			return -1;
-		put_count(g);
+		put_count(&g);
 		if ((rows = store_query(s, "gaps", e)) == NULL)
 			return -1;
 	}
@@ -279,20 +240,18 @@ look(struct gaps *g, struct pub *bus, json_t *outbox, struct err *e)
 	name = db_named(store_table_name(s, T_SETTINGS));
 	json_object_set_new(outbox, "settings", json_string(name));
 	free(name);
-	while (rows != NULL && db_next(rows))
-		put_gaps(rows, outbox);
+	while (rows != NULL && db_next(rows)) {
+		bool	unsent = db_u64(rows, 0) != 0;
+
+		json_object_set_new(outbox, unsent ? "unfilled" : "gone",
+		    json_integer((json_int_t)db_u64(rows, 1)));
+		json_object_set_new(outbox, unsent ? "unfilled_first" :
+		    "gone_first", json_integer((json_int_t)db_u64(rows, 2)));
+		rows_time(at, db_text(rows, 4));
+		json_object_set_new(outbox, unsent ? "unfilled_since" :
+		    "gone_last", unsent ? json_string(at) :
+		    json_integer((json_int_t)db_u64(rows, 3)));
+	}
 	db_rows_free(rows);
 	return 0;
-}
-
-int
-state_put_gaps(struct ctl *c, struct pub *bus, json_t *state, struct err *e)
-{
-	json_t		*outbox = json_object_get(state, "outbox");
-	struct gaps	 g = { .c = c, .choose = c->conf->publish.types.n == 0 };
-
-	if (outbox == NULL || store_is_inline(c->store) ||
-	    !json_is_null(json_object_get(outbox, "unfilled")))
-		return 0;
-	return look(&g, bus, outbox, e);
 }

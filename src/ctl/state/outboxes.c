@@ -29,47 +29,34 @@ put_unfilled(struct ctl *c, json_t *outbox, struct err *e)
 	return rc;
 }
 
-static json_t *
-read_others(struct ctl *c, struct err *e)
+int
+state_put_outboxes(struct ctl *c, json_t *state, struct err *e)
 {
 	static const struct rows_column	 columns[] = {
 	    { "name", ROWS_TEXT }, { "destination", ROWS_TEXT } };
-	struct db_rows			*rows;
+	const char	*name = store_table_name(c->store, T_OUTBOX);
+	const char	*events = store_table_name(c->store, T_EVENTS);
+	char		 destination[CONF_DESTINATION];
+	char		 unregistered[DB_NAME_SIZE];
+	struct db_rows	*rows;
+	json_t		*outbox, *others;
+	uint64_t	 n;
+
+	outbox = json_pack("{s:s, s:s, s:s, s:[], s:n, s:n, s:n, s:n}",
+	    "name", name, "events", events,
+	    "destination", conf_destination(c->conf, destination),
+	    "others", "registered", "unfilled", "unfilled_first", "gone");
+	json_object_set_new(state, "outbox", outbox);
+	if (store_is_inline(c->store) || store_is_pillar(c->store))
+		return 0;
 
 	store_sql(c->store, "SELECT name, destination FROM {registry} "
 	    "WHERE source = :events AND name <> :outbox "
 	    "ORDER BY name LIMIT 100",
-	    SQL_TEXT("events", store_table_name(c->store, T_EVENTS)),
-	    SQL_TEXT("outbox", store_table_name(c->store, T_OUTBOX)));
+	    SQL_TEXT("events", events), SQL_TEXT("outbox", name));
 	if ((rows = store_query(c->store, "registry", e)) == NULL)
-		return NULL;
-	return rows_json(rows, columns, 2);
-}
-
-/* Does outbox_enqueue know of this outbox?  The flag is in its settings. */
-static int
-put_registered(struct ctl *c, json_t *outbox, struct err *e)
-{
-	uint64_t	n;
-
-	store_sql(c->store, "SELECT COUNT(*) FROM {settings} JOIN {registry} "
-	    "WHERE id = 1 AND fan_out = 1 AND name = :outbox",
-	    SQL_TEXT("outbox", store_table_name(c->store, T_OUTBOX)));
-	if (store_query_number(c->store, "registry", &n, e) < 0)
 		return -1;
-	return json_object_set_new(outbox, "registered", json_boolean(n > 0));
-}
-
-static int
-put_others(struct ctl *c, json_t *outbox, struct err *e)
-{
-	char	 unregistered[DB_NAME_SIZE];
-	json_t	*others;
-
-	if (store_is_inline(c->store) || store_is_pillar(c->store))
-		return 0;
-	if ((others = read_others(c, e)) == NULL)
-		return -1;
+	others = rows_json(rows, columns, 2);
 	json_object_set_new(outbox, "others", others);
 	if (json_array_size(others) == 0) {
 		if (store_unregistered(c->store, unregistered, e) < 0)
@@ -77,20 +64,13 @@ put_others(struct ctl *c, json_t *outbox, struct err *e)
 		return unregistered[0] == '\0' ? 0 :
 		    put_unfilled(c, outbox, e);
 	}
-	return put_registered(c, outbox, e) < 0 ? -1 :
-	    put_unfilled(c, outbox, e);
-}
 
-int
-state_put_outboxes(struct ctl *c, json_t *state, struct err *e)
-{
-	char	 destination[CONF_DESTINATION];
-	json_t	*outbox = json_pack("{s:s, s:s, s:s, s:[], s:n, s:n, s:n, s:n}",
-		    "name", store_table_name(c->store, T_OUTBOX),
-		    "events", store_table_name(c->store, T_EVENTS),
-		    "destination", conf_destination(c->conf, destination),
-		    "others", "registered", "unfilled", "unfilled_first", "gone");
-
-	json_object_set_new(state, "outbox", outbox);
-	return put_others(c, outbox, e);
+	/* Does outbox_enqueue know of it?  The flag is in its settings. */
+	store_sql(c->store, "SELECT COUNT(*) FROM {settings} JOIN {registry} "
+	    "WHERE id = 1 AND fan_out = 1 AND name = :outbox",
+	    SQL_TEXT("outbox", name));
+	if (store_query_number(c->store, "registry", &n, e) < 0)
+		return -1;
+	json_object_set_new(outbox, "registered", json_boolean(n > 0));
+	return put_unfilled(c, outbox, e);
 }

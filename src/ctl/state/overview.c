@@ -54,66 +54,33 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 	return workers == NULL ? -1 : 0;
 }
 
+#define NAMES	4	/* of paused ones, for an operator to know which */
+
+/* Count it under its state, and what else is told of such. */
 static void
-put_oldest(json_t *state, const json_t *oldest)
+sum_up_partition(json_t *sums, const json_t *p)
 {
-	json_object_set_new(state, "oldest", oldest == NULL ? json_null() :
-	    json_pack("{s:O, s:O, s:O, s:O, s:b}",
-	    "sequence", json_object_get(oldest, "oldest"),
-	    "partition", json_object_get(oldest, "partition"),
-	    "at", json_object_get(oldest, "oldest_at"),
-	    "age_ms", json_object_get(oldest, "oldest_ms"),
-	    "paused", strcmp(member_text(oldest, "state"), "paused") == 0));
-}
-
-/* The older of two; an unknown age (the event is gone) counts as younger. */
-static const json_t *
-older(const json_t *a, const json_t *b)
-{
-	if (json_is_null(json_object_get(b, "oldest")))
-		return a;
-	return a == NULL || member_number(b, "oldest_ms") >
-	    member_number(a, "oldest_ms") ? b : a;
-}
-
-/* "p03, p07, ...": a few, for an operator to know which. */
-#define NAMES	4
-
-static void
-add_name(json_t *sums, const char *label)
-{
+	const char	*state = member_text(p, "state");
+	const char	*label = member_text(p, "partition");
 	const char	*names = member_text(sums, "paused_names");
-	json_int_t	 n = member_number(sums, "paused");
+	json_int_t	 n = member_number(sums, state) + 1;
 
-	if (names == NULL)
-		json_object_set_new(sums, "paused_names", json_string(label));
-	else if (n <= NAMES + 1)
-		json_object_set_new(sums, "paused_names", json_sprintf("%s, %s",
-		    names, n <= NAMES ? label : "..."));
-}
-
-static void
-sum_up_partitions(json_t *sums, const json_t *p)
-{
-	static const char *const	 flags[] = { "obsolete", "idle" };
-	bool				 set[] = {
-		json_is_true(json_object_get(p, "obsolete")),
-		json_is_false(json_object_get(p, "waiting"))
-	};
-	const char			*state = member_text(p, "state");
-
-	json_object_set_new(sums, state,
-	    json_integer(member_number(sums, state) + 1));
+	json_object_set_new(sums, state, json_integer(n));
 	if (strcmp(state, "expired") == 0)
 		json_object_set_new(sums, "expired_ms", json_integer(later(
 		    member_number(sums, "expired_ms"),
 		    -member_number(p, "ttl_ms"))));
-	if (strcmp(state, "paused") == 0)
-		add_name(sums, member_text(p, "partition"));
-	for (int i = 0; i < 2; i++)
-		if (set[i])
-			json_object_set_new(sums, flags[i],
-			    json_integer(member_number(sums, flags[i]) + 1));
+	if (strcmp(state, "paused") == 0 && names == NULL)
+		json_object_set_new(sums, "paused_names", json_string(label));
+	else if (strcmp(state, "paused") == 0 && n <= NAMES + 1)
+		json_object_set_new(sums, "paused_names", json_sprintf("%s, %s",
+		    names, n <= NAMES ? label : "..."));
+	if (json_is_true(json_object_get(p, "obsolete")))
+		json_object_set_new(sums, "obsolete",
+		    json_integer(member_number(sums, "obsolete") + 1));
+	if (json_is_false(json_object_get(p, "waiting")))
+		json_object_set_new(sums, "idle",
+		    json_integer(member_number(sums, "idle") + 1));
 }
 
 static int
@@ -134,27 +101,28 @@ put_partitions(struct ctl *c, json_t *state, struct err *e)
 	    "owned", 0, "free", 0, "expired", 0, "expired_ms", 0,
 	    "paused", 0, "idle", 0, "missing", 0, "obsolete", 0);
 	json_array_foreach(list, i, p) {
-		sum_up_partitions(sums, p);
+		sum_up_partition(sums, p);
 		labels += member_text(p, "partition")[0] != '\0' &&
 		    !json_is_true(json_object_get(p, "obsolete"));
 		ahead += json_is_true(json_object_get(p, "ahead"));
-		oldest = older(oldest, p);
+		/* An unknown age (the event is gone) counts as younger. */
+		if (!json_is_null(json_object_get(p, "oldest")) &&
+		    (oldest == NULL || member_number(p, "oldest_ms") >
+		    member_number(oldest, "oldest_ms")))
+			oldest = p;
 	}
 	json_object_set_new(sums, "missing",
 	    json_integer(counts_max(&k) - labels));
 	json_object_set_new(state, "partitions", sums);
-	put_oldest(state, oldest);
+	json_object_set_new(state, "oldest", oldest == NULL ? json_null() :
+	    json_pack("{s:O, s:O, s:O, s:O, s:b}",
+	    "sequence", json_object_get(oldest, "oldest"),
+	    "partition", json_object_get(oldest, "partition"),
+	    "at", json_object_get(oldest, "oldest_at"),
+	    "age_ms", json_object_get(oldest, "oldest_ms"),
+	    "paused", strcmp(member_text(oldest, "state"), "paused") == 0));
 	json_decref(list);
 	return state_put_clock(c, state, ahead, e);
-}
-
-static int
-put_backlog(struct ctl *c, json_t *state, struct err *e)
-{
-	json_t	*backlog = state_backlog(c, e);
-
-	return backlog == NULL ? -1 :
-	    json_object_set_new(state, "backlog", backlog);
 }
 
 /* Send the prepared SELECT, and put its rows under a name. */
@@ -211,8 +179,8 @@ put_blocked_keys(struct ctl *c, json_t *state, struct err *e)
 
 	/*
 	 * With the new dead letters that halt a key, counted once; how long
-	 * the first head is in doubt; and its last error, which tells what
-	 * refuses it.
+	 * the first head is in doubt, where a moment of long ago means that it
+	 * is not known; and its last error, which tells what refuses it.
 	 */
 	store_sql(c->store, "SELECT t.reason, t.n, t.since, "
 	    STORE_KEY_OF("{k.stream_id}", "b.order_key") ", b.head_sequence, "
@@ -327,6 +295,10 @@ put_dead_letters(struct ctl *c, json_t *state, struct err *e)
 	return 0;
 }
 
+/*
+ * holes: the first ones, for people.  A round takes as long as the last one of
+ * routine did; in the first one that is told by the part of it that is done.
+ */
 static int
 put_streams(struct ctl *c, json_t *state, struct err *e)
 {
@@ -382,28 +354,6 @@ put_this_host(struct ctl *c, json_t *state, const json_t *before)
 	json_object_set_new(state, "this_host", this_host);
 }
 
-/* Known before the other tables are read; they may not be readable. */
-static int
-put_schema(struct ctl *c, json_t *state, struct err *e)
-{
-	char	version[VERSION_SIZE];
-	int	known = version_of(c, version, e);
-
-	if (known < 0)
-		return -1;
-	return json_object_set_new(state, "schema", known < 2 ? json_null() :
-	    json_pack("{s:s, s:i}", "version", version, "newest",
-	    (int)store_schema_version));
-}
-
-/* The daemon may need a column that no statement here does. */
-static int
-look_again(struct ctl *c, json_t *state, struct err *e)
-{
-	(void)state;
-	return store_learn_again(c->store, e);
-}
-
 /* The tables; what cannot be read is left out. */
 static int
 put_known_tables(struct ctl *c, json_t *state, struct err *e)
@@ -412,16 +362,26 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 		int		(*put)(struct ctl *, json_t *, struct err *);
 		const char	*ours;	/* of tables that Pillar lacks */
 	} parts[] = {
-		{ put_schema, NULL }, { look_again, NULL },
 		{ put_workers, NULL }, { put_partitions, NULL },
-		{ put_strays, NULL }, { put_backlog, NULL },
+		{ put_strays, NULL }, { state_put_backlog, NULL },
 		{ state_put_delivered, NULL },
 		{ put_blocked_keys, "blocked" }, { put_held, "held" },
 		{ put_dead_letters, "dead" }, { put_streams, "streams" },
 		{ state_put_counts, NULL }, { state_put_rights, NULL },
 		{ state_put_outboxes, NULL }, { put_server, NULL },
 	};
+	char	version[VERSION_SIZE];
+	int	known = version_of(c, version, e);
 
+	/* Known before the other tables are read; they may not be readable. */
+	if (known < 0)
+		return -1;
+	json_object_set_new(state, "schema", known < 2 ? json_null() :
+	    json_pack("{s:s, s:i}", "version", version, "newest",
+	    (int)store_schema_version));
+	/* The daemon may need a column that no statement here does. */
+	if (store_learn_again(c->store, e) < 0)
+		return -1;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i].ours != NULL && store_is_pillar(c->store))
 			json_object_set_new(state, parts[i].ours, json_null());
@@ -442,35 +402,13 @@ put_tables(struct ctl *c, json_t *state, struct err *e)
 	    put_known_tables(c, state, e) : -1;
 }
 
-/* Tables of ours that are gone; the others cannot be read then. */
-static json_t *
-missing_json(const struct store *s)
-{
-	json_t	*list = json_array();
-
-	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
-		if (store_lacks(s, t))
-			json_array_append_new(list, json_pack("{s:s, s:s}",
-			    "table", store_table_name(s, t), "cost",
-			    t == T_SETTINGS ? "outbox_enqueue() fails, and "
-			    "workers that connect anew send nothing" :
-			    "workers that connect anew send nothing"));
-	return list;
-}
-
-static json_t *
-with_problems(const struct ctl *c, json_t *state)
-{
-	health_judge(c->conf, state);
-	return state;
-}
-
 json_t *
 state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
     const struct err *away)
 {
-	json_t		*state = json_object();
-	struct err	 e;
+	const struct store	*s = c->store;
+	json_t			*state = json_object(), *missing;
+	struct err		 e;
 
 	put_this_host(c, state, host_before);
 	json_object_set_new(state, "daemon_died",
@@ -481,17 +419,31 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 		json_object_set_new(state, "configuration", json_pack(
 		    "{s:s, s:b}", "error", c->bad_file.text,
 		    "secret", c->bad_secret));
-		return with_problems(c, state);
+		health_judge(c->conf, state);
+		return state;
 	}
 	if (away == NULL && put_tables(c, state, &e) < 0)
 		away = &e;
-	if (c->store != NULL && store_is_open(c->store))
-		json_object_set_new(state, "missing", missing_json(c->store));
+	/* Where tables of ours are gone, the others cannot be read. */
+	if (s != NULL && store_is_open(s)) {
+		missing = json_array();
+		for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+			if (store_lacks(s, t))
+				json_array_append_new(missing, json_pack(
+				    "{s:s, s:s}", "table",
+				    store_table_name(s, t), "cost",
+				    t == T_SETTINGS ? "outbox_enqueue() "
+				    "fails, and workers that connect anew "
+				    "send nothing" : "workers that connect "
+				    "anew send nothing"));
+		json_object_set_new(state, "missing", missing);
+	}
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));
 	/* The problem is told by what else is read; this is a look more. */
 	if (away == NULL)
 		(void)state_put_gaps(c, bus, state, &e);
-	return with_problems(c, state);
+	health_judge(c->conf, state);
+	return state;
 }

@@ -14,12 +14,6 @@
 /* Rows read to find the oldest without the claim's index, about. */
 #define NEAR	100
 
-static const struct rows_column columns[] = {
-	{ "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
-	{ "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
-	{ "epoch", ROWS_NUMBER }, { "ahead", ROWS_BOOL },
-};
-
 /* Results for n labels of the array, beginning at from. */
 struct partition_scan {
 	struct ctl	*ctl;
@@ -165,49 +159,15 @@ query_ages(struct partition_scan *l, struct err *e)
 	return store_query(s, "partitions", e);
 }
 
-static void
-set_oldest(struct partition_scan *l, json_t *found)
-{
-	json_t	*f;
-	size_t	 k;
-
-	json_array_foreach(found, k, f)
-		for (size_t i = 0; i < l->n; i++)
-			if ((json_int_t)l->oldest[i] == member_number(f,
-			    "oldest"))
-				json_object_update(json_array_get(l->rows,
-				    l->from + i), f);
-}
-
-static void
-set_waiting(struct partition_scan *l, bool counted)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		json_t *row = json_array_get(l->rows, l->from + i);
-
-		if (!counted) {
-			json_object_set_new(row, "waiting",
-			    json_boolean(l->waiting[i] > 0));
-		} else {
-			json_object_set_new(row, "waiting",
-			    json_integer((json_int_t)l->waiting[i]));
-			json_object_set_new(row, "exact",
-			    json_boolean(l->exact[i]));
-		}
-		json_object_set_new(row, "oldest", l->oldest[i] == 0 ?
-		    json_null() : json_integer((json_int_t)l->oldest[i]));
-		json_object_set_new(row, "oldest_at", json_null());
-		json_object_set_new(row, "oldest_ms", json_null());
-	}
-}
-
+/* Set what is known of the rows of these labels. */
 static int
 scan_rows(struct partition_scan *l, bool counted, struct err *e)
 {
 	static const struct rows_column	 ages[] = { { "oldest", ROWS_NUMBER },
 	    { "oldest_at", ROWS_TIME }, { "oldest_ms", ROWS_NUMBER } };
 	struct db_rows			*rows;
-	json_t				*found;
+	json_t				*found, *age, *row;
+	size_t				 k;
 
 	memset(l->waiting, 0, sizeof(l->waiting));
 	memset(l->oldest, 0, sizeof(l->oldest));
@@ -216,8 +176,24 @@ scan_rows(struct partition_scan *l, bool counted, struct err *e)
 	    (rows = query_ages(l, e)) == NULL)
 		return -1;
 	found = rows_json(rows, ages, sizeof(ages) / sizeof(ages[0]));
-	set_waiting(l, counted);
-	set_oldest(l, found);
+	for (size_t i = 0; i < l->n; i++) {
+		json_int_t	oldest = (json_int_t)l->oldest[i];
+
+		row = json_array_get(l->rows, l->from + i);
+		json_object_set_new(row, "waiting", counted ?
+		    json_integer((json_int_t)l->waiting[i]) :
+		    json_boolean(l->waiting[i] > 0));
+		if (counted)
+			json_object_set_new(row, "exact",
+			    json_boolean(l->exact[i]));
+		json_object_set_new(row, "oldest", oldest == 0 ?
+		    json_null() : json_integer(oldest));
+		json_object_set_new(row, "oldest_at", json_null());
+		json_object_set_new(row, "oldest_ms", json_null());
+		json_array_foreach(found, k, age)
+			if (member_number(age, "oldest") == oldest)
+				json_object_update(row, age);
+	}
 	json_decref(found);
 	return 0;
 }
@@ -250,12 +226,17 @@ put_label_counts(const struct ctl *c, const struct counts *k, json_t *list)
 	free(n);
 }
 
-static json_t *
-leases(struct ctl *c, struct err *e)
+json_t *
+state_partitions(struct ctl *c, uint64_t count, struct err *e)
 {
-	struct counts	 k;
-	struct db_rows	*rows;
-	json_t		*list;
+	static const struct rows_column	 columns[] = {
+	    { "partition", ROWS_BYTES }, { "state", ROWS_TEXT },
+	    { "owner", ROWS_TEXT }, { "ttl_ms", ROWS_NUMBER },
+	    { "epoch", ROWS_NUMBER }, { "ahead", ROWS_BOOL } };
+	struct partition_scan	 l = { .ctl = c };
+	struct counts		 k;
+	struct db_rows		*rows;
+	size_t			 total;
 
 	if (state_counts(c, &k, e) < 0)
 		return NULL;
@@ -270,19 +251,8 @@ leases(struct ctl *c, struct err *e)
 	    "ORDER BY CAST(partition_key AS BINARY)");
 	if ((rows = store_query(c->store, "partitions", e)) == NULL)
 		return NULL;
-	list = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
-	put_label_counts(c, &k, list);
-	return list;
-}
-
-json_t *
-state_partitions(struct ctl *c, uint64_t count, struct err *e)
-{
-	struct partition_scan	l = { .ctl = c };
-	size_t			total;
-
-	if ((l.rows = leases(c, e)) == NULL)
-		return NULL;
+	l.rows = rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
+	put_label_counts(c, &k, l.rows);
 	total = json_array_size(l.rows);
 	l.limit = count > 0 ? 2 + count / (total + 1) :
 	    store_index(c->store) != INDEX_NONE ? 1 : NEAR;

@@ -22,15 +22,6 @@ reach_database(struct ctl *c, bool kept, struct err *e)
 	return e;
 }
 
-/* The file was in error: it may have been mended. */
-static void
-load_again(struct ctl *c, struct rounds *r)
-{
-	pub_free(&r->own);
-	(void)ctl_load(c);
-	r->own = drivers_new_first(c->conf, "outboxctl");
-}
-
 void
 rounds_begin(struct ctl *c, struct rounds *r)
 {
@@ -52,8 +43,12 @@ rounds_next(struct ctl *c, struct rounds *r)
 	json_t		*state;
 	bool		 kept = r->begun;
 
-	if (r->begun && c->bad_file.text[0] != '\0' && r->bus == &r->own)
-		load_again(c, r);
+	/* The file was in error: it may have been mended. */
+	if (r->begun && c->bad_file.text[0] != '\0' && r->bus == &r->own) {
+		pub_free(&r->own);
+		(void)ctl_load(c);
+		r->own = drivers_new_first(c->conf, "outboxctl");
+	}
 	r->begun = true;
 	state = state_overview(c, r->bus, r->this_host,
 	    reach_database(c, kept, &e));

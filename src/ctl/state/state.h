@@ -117,20 +117,9 @@ int	 state_straggler(struct ctl *, const struct counts *,
 	    const struct former_use *, char **text, struct err *);
 
 /*
- * backlog.c: the number of waiting rows, null if no index allows it without
- * reading all rows:
- *
- * waiting, exact, parked, parked_least	as in store_backlog()
- * growth_per_second	as in backlog_ring_growth(); null if the daemon of this
- *			host has too few samples of it
- * drained_in_ms	at this rate no row waits that is not parked; null if the
- *			number does not shrink
- * growing_since, growing_for_ms	see backlog_ring.h; null if it does not
- *			grow for minutes
+ * backlog.c: "12", "about 2,300", "1,000 or more": how many rows of the member
+ * "backlog" are parked.
  */
-json_t	*state_backlog(struct ctl *, struct err *);
-
-/* "12", "about 2,300", "1,000 or more": those of it that are parked. */
 #define STATE_PARKED_SIZE	48
 const char *state_parked_text(char text[STATE_PARKED_SIZE],
 	    const json_t *backlog);

@@ -38,11 +38,24 @@ int	 state_put_clock(struct ctl *, json_t *state, json_int_t leases,
 	    struct err *);
 
 /*
+ * backlog.c: put "backlog": the number of waiting rows, null if no index allows
+ * it without reading all rows:
+ *
+ * waiting, exact, parked, parked_least	as in store_backlog()
+ * growth_per_second	as in backlog_ring_growth(); null if the daemon of this
+ *			host has too few samples of it
+ * drained_in_ms	at this rate no row waits that is not parked; null if the
+ *			number does not shrink
+ * growing_since, growing_for_ms	see backlog_ring.h; null if it does not
+ *			grow for minutes
+ */
+int	 state_put_backlog(struct ctl *, json_t *state, struct err *);
+
+/*
  * backlog.c: put "delivered": how many rows of the "last_hour", by any host, are
  * still there, and whether that is "exact"; null: no index tells it.
  */
 int	 state_put_delivered(struct ctl *, json_t *state, struct err *);
-
 
 /* rights.c: put "rights", an object for each right that the account lacks. */
 int	 state_put_rights(struct ctl *, json_t *state, struct err *);
@@ -63,6 +76,9 @@ void	 state_backlog_ring(const struct ctl *, struct backlog_ring *);
 /* values.c: a clock_ms() of the past, or seconds since 1970 (0: never), as RFC 3339. */
 json_t	*state_since(int64_t since, int64_t now);
 json_t	*state_moment(int64_t seconds);
+
+/* The first object of the list whose member is this text; NULL: none is. */
+json_t	*state_find(const json_t *list, const char *member, const char *text);
 
 /* A text of the scoreboard, which its process may be writing. */
 json_t	*state_text(const char *, size_t size);

@@ -13,72 +13,30 @@
 #include "ctl/state/state_impl.h"
 #include "util/xalloc.h"
 
-static json_t *
-counters_of(const struct scoreboard_line *l)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-	    "ticks", (json_int_t)l->ticks,
-	    "delivered", (json_int_t)l->delivered,
-	    "duplicates", (json_int_t)l->duplicates,
-	    "failed", (json_int_t)l->failed,
-	    "dead", (json_int_t)l->dead,
-	    "fenced", (json_int_t)l->fenced,
-	    "skipped", (json_int_t)l->skipped,
-	    "recovered", (json_int_t)l->recovered);
-}
-
-/* null: the destination takes messages, as far as is known. */
-static json_t *
-pause_json(const struct scoreboard_pause *p, int64_t now)
-{
-	if (p->since == 0)
-		return json_null();
-	return json_pack("{s:o, s:I, s:o, s:o}",
-	    "since", state_since(p->since, now),
-	    "for_ms", (json_int_t)(now - p->since),
-	    "class", state_text(p->class, sizeof(p->class)),
-	    "why", state_text(p->why, sizeof(p->why)));
-}
-
-/* The entry of this type in the list; NULL: none. */
-static json_t *
-find_refused(const json_t *list, const json_t *type)
-{
-	json_t	*o;
-	size_t	 i;
-
-	json_array_foreach(list, i, o)
-		if (json_equal(json_object_get(o, "type"), type))
-			return o;
-	return NULL;
-}
-
 /* Several workers meet the same type: one entry, the earliest. */
 static void
 put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 {
 	json_t	*type = state_text(r->type, sizeof(r->type));
-	json_t	*o = find_refused(list, type);
+	json_t	*o = state_find(list, "type", json_string_value(type));
 
-	if (o != NULL) {
-		json_object_set_new(o, "workers",
-		    json_integer(member_number(o, "workers") + 1));
-		if (member_number(o, "for_ms") < now - r->since) {
-			json_object_set_new(o, "since",
-			    state_since(r->since, now));
-			json_object_set_new(o, "for_ms",
-			    json_integer(now - r->since));
-		}
-		json_decref(type);
+	if (o == NULL) {
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, "
+		    "s:o, s:I, s:i}", "type", type,
+		    "subject", state_text(r->subject, sizeof(r->subject)),
+		    "class", state_text(r->class, sizeof(r->class)),
+		    "why", state_text(r->why, sizeof(r->why)),
+		    "since", state_since(r->since, now),
+		    "for_ms", (json_int_t)(now - r->since), "workers", 1));
 		return;
 	}
-	json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, "
-	    "s:i}", "type", type,
-	    "subject", state_text(r->subject, sizeof(r->subject)),
-	    "class", state_text(r->class, sizeof(r->class)),
-	    "why", state_text(r->why, sizeof(r->why)),
-	    "since", state_since(r->since, now),
-	    "for_ms", (json_int_t)(now - r->since), "workers", 1));
+	json_decref(type);
+	json_object_set_new(o, "workers",
+	    json_integer(member_number(o, "workers") + 1));
+	if (member_number(o, "for_ms") < now - r->since) {
+		json_object_set_new(o, "since", state_since(r->since, now));
+		json_object_set_new(o, "for_ms", json_integer(now - r->since));
+	}
 }
 
 /* The types that workers hold back while others are taken. */
@@ -99,63 +57,6 @@ refused_json(const struct scoreboard *b, int64_t now)
 			put_refused(list, &types[k], now);
 	}
 	return list;
-}
-
-/* Does the worker wait now?  Its line keeps old errors, too. */
-static bool
-is_held_up(uint32_t state)
-{
-	return state == SCOREBOARD_NO_DATABASE ||
-	    state == SCOREBOARD_NO_BROKER || state == SCOREBOARD_PAUSED ||
-	    state == SCOREBOARD_REFUSED || state == SCOREBOARD_NO_BINLOG;
-}
-
-/* Since when it waits, clock_ms(), and why; 0: it does not. */
-static int64_t
-waits_since(const struct scoreboard_line *l, int64_t now, const char **why)
-{
-	const struct scoreboard_wait	*w = &l->wait;
-
-	*why = is_held_up(l->state) ? l->last_error : w->why;
-	if (is_held_up(l->state))
-		return l->state_since;
-	return w->since != 0 && now - w->since >= SCOREBOARD_WAIT_MS ?
-	    w->since : 0;
-}
-
-static void
-put_wait(json_t *o, const struct scoreboard_line *l, int64_t now)
-{
-	const char	*why;
-	int64_t		 since = waits_since(l, now, &why);
-
-	json_object_set_new(o, "why", since == 0 ? json_null() :
-	    state_text(why, sizeof(struct err)));
-	json_object_set_new(o, "why_since", since == 0 ? json_null() :
-	    state_since(since, now));
-}
-
-/* Rows that it cannot write. */
-static json_t *
-rows_of(const struct scoreboard_line *l, int64_t now)
-{
-	json_t	*list = json_array();
-
-	for (size_t i = 0; i < l->nrows && i < SCOREBOARD_ROWS; i++)
-		json_array_append_new(list, json_pack("{s:I, s:o, s:o}",
-		    "sequence", (json_int_t)l->rows[i].sequence,
-		    "since", state_since(l->rows[i].since, now),
-		    "why", state_text(l->rows[i].why,
-		    sizeof(l->rows[i].why))));
-	return list;
-}
-
-/* A text without a time is the reason of a state, and no error. */
-static json_t *
-last_error(const struct scoreboard_line *l)
-{
-	return l->last_error_at == 0 ? json_string("") :
-	    state_text(l->last_error, sizeof(l->last_error));
 }
 
 /* "T": stopped by a signal.  "": its /proc is not that of our processes. */
@@ -180,10 +81,20 @@ kernel_state(pid_t pid)
 static json_t *
 process_json(const struct scoreboard_line *l, int64_t now)
 {
-	json_t	*o;
+	/* Is it held up now?  Its line keeps old errors, too. */
+	bool		 held_up = l->state == SCOREBOARD_NO_DATABASE ||
+			    l->state == SCOREBOARD_NO_BROKER ||
+			    l->state == SCOREBOARD_PAUSED ||
+			    l->state == SCOREBOARD_REFUSED ||
+			    l->state == SCOREBOARD_NO_BINLOG;
+	const char	*why = held_up ? l->last_error : l->wait.why;
+	int64_t		 since = held_up ? l->state_since : l->wait.since;
+	json_t		*o;
 
 	if (l->pid == 0 || l->state == SCOREBOARD_FREE)
 		return json_null();
+	if (!held_up && now - since < SCOREBOARD_WAIT_MS)
+		since = 0;
 	o = json_pack("{s:i, s:i, s:s, s:I, s:I, s:I, s:I}", "pid", l->pid,
 	    "generation", (int)l->generation,
 	    "state", scoreboard_state_word(l->state),
@@ -192,31 +103,59 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	    "silent_ms", (json_int_t)(now - l->alive_at),
 	    "log_lost", (json_int_t)l->log_lost);
 	json_object_set_new(o, "kernel_state", kernel_state(l->pid));
-	put_wait(o, l, now);
-	json_object_set_new(o, "last_error", last_error(l));
+	json_object_set_new(o, "why", since == 0 ? json_null() :
+	    state_text(why, sizeof(struct err)));
+	json_object_set_new(o, "why_since", since == 0 ? json_null() :
+	    state_since(since, now));
+	/* A text without a time is the reason of a state, and no error. */
+	json_object_set_new(o, "last_error", l->last_error_at == 0 ?
+	    json_string("") :
+	    state_text(l->last_error, sizeof(l->last_error)));
 	json_object_set_new(o, "last_error_at", state_moment(l->last_error_at));
 	return o;
 }
 
 static json_t *
-line_json(const struct scoreboard_line *l, int64_t now)
+worker_json(const struct scoreboard_line *l, int64_t now)
 {
-	json_t	*o = process_json(l, now);
+	const struct scoreboard_pause	*p = &l->pause;
+	json_t				*o = process_json(l, now), *rows;
 
+	if (!json_is_object(o))
+		return o;
 	json_object_set_new(o, "id", state_text(l->id, sizeof(l->id)));
-	json_object_set_new(o, "paused", pause_json(&l->pause, now));
+	/* null: the destination takes messages, as far as is known. */
+	json_object_set_new(o, "paused", p->since == 0 ? json_null() :
+	    json_pack("{s:o, s:I, s:o, s:o}",
+	    "since", state_since(p->since, now),
+	    "for_ms", (json_int_t)(now - p->since),
+	    "class", state_text(p->class, sizeof(p->class)),
+	    "why", state_text(p->why, sizeof(p->why))));
 	json_object_set_new(o, "types_refused", json_integer(l->refused.n));
-	json_object_set_new(o, "rows", rows_of(l, now));
+	/* Rows that it cannot write. */
+	rows = json_array();
+	for (size_t i = 0; i < l->nrows && i < SCOREBOARD_ROWS; i++)
+		json_array_append_new(rows, json_pack("{s:I, s:o, s:o}",
+		    "sequence", (json_int_t)l->rows[i].sequence,
+		    "since", state_since(l->rows[i].since, now),
+		    "why", state_text(l->rows[i].why,
+		    sizeof(l->rows[i].why))));
+	json_object_set_new(o, "rows", rows);
 	json_object_set_new(o, "owned", json_integer(l->owned));
 	json_object_set_new(o, "desired", json_integer(l->desired));
 	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
 	json_object_set_new(o, "handling", l->handling == 0 ? json_null() :
 	    json_integer((json_int_t)l->handling));
-	json_object_update_new(o, counters_of(l));
-	json_object_set_new(o, "former_labels",
-	    json_integer((json_int_t)l->former_labels));
-	json_object_set_new(o, "former_label_at",
-	    state_moment(l->former_label_at));
+	json_object_update_new(o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, "
+	    "s:I, s:I, s:I, s:o}", "ticks", (json_int_t)l->ticks,
+	    "delivered", (json_int_t)l->delivered,
+	    "duplicates", (json_int_t)l->duplicates,
+	    "failed", (json_int_t)l->failed, "dead", (json_int_t)l->dead,
+	    "fenced", (json_int_t)l->fenced,
+	    "skipped", (json_int_t)l->skipped,
+	    "recovered", (json_int_t)l->recovered,
+	    "former_labels", (json_int_t)l->former_labels,
+	    "former_label_at", state_moment(l->former_label_at)));
 	return o;
 }
 
@@ -242,30 +181,20 @@ watcher_json(const struct scoreboard_line *l, int64_t now)
 	return o;
 }
 
-/* Processes that still have the configuration before the last reload. */
-static int
-count_outdated(const struct scoreboard *b)
-{
-	int	n = 0;
-
-	for (unsigned i = 0; i < SCOREBOARD_LINES; i++) {
-		const struct scoreboard_line *l = &b->lines[i];
-
-		n += l->state != SCOREBOARD_FREE &&
-		    l->generation != b->generation;
-	}
-	return n;
-}
-
 /* null: there was none since the start of the master. */
 static json_t *
 reload_json(const struct scoreboard *b)
 {
 	const struct scoreboard_reload	*r = &b->reload;
 	json_t				*why;
+	int				 outdated = 0;
 
 	if (r->result == SCOREBOARD_RELOAD_NONE)
 		return json_null();
+	/* Processes that still have the configuration before it. */
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		outdated += b->lines[i].state != SCOREBOARD_FREE &&
+		    b->lines[i].generation != b->generation;
 	why = r->why[0] == '\0' ? json_null() :
 	    state_text(r->why, sizeof(r->why));
 	return json_pack("{s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:i}",
@@ -276,68 +205,44 @@ reload_json(const struct scoreboard *b)
 	    "renewed_at", state_moment(r->renewed_at),
 	    "renewed_ms", r->renewed_at == 0 ? json_null() :
 	    json_integer((json_int_t)r->renewed_ms),
-	    "outdated", count_outdated(b));
-}
-
-/* What it has more: where it listens. */
-static json_t *
-janitor_json(const struct scoreboard_line *l, int64_t now)
-{
-	json_t	*o = watcher_json(l, now);
-
-	if (json_is_object(o))
-		json_object_set_new(o, "recovered", json_integer(
-		    (json_int_t)l->recovered));
-	return o;
-}
-
-static json_t *
-monitor_json(const struct ctl *c, const struct scoreboard_line *l, int64_t now)
-{
-	json_t	*o = process_json(l, now);
-	char	*socket = daemon_monitor_socket(c->conf);
-
-	if (json_is_object(o)) {
-		json_object_set_new(o, "socket", json_string(socket));
-		json_object_set_new(o, "listen",
-		    json_string(c->conf->monitor.listen));
-	}
-	free(socket);
-	return o;
-}
-
-static int64_t
-gone_ms(const struct scoreboard_line *l, int64_t now)
-{
-	return l->state == SCOREBOARD_FREE && l->state_since != 0 ?
-	    now - l->state_since : 0;
+	    "outdated", outdated);
 }
 
 static json_t *
 scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 {
-	const struct scoreboard_line *monitor = &b->lines[SCOREBOARD_MONITOR];
-	json_t	*workers = json_array();
+	const struct scoreboard_line	*m = &b->lines[SCOREBOARD_MONITOR];
+	const struct scoreboard_line	*j = &b->lines[SCOREBOARD_JANITOR];
 	int64_t	 now = clock_ms();
+	json_t	*workers = json_array(), *monitor = process_json(m, now);
+	json_t	*janitor = watcher_json(j, now);
+	char	*socket = daemon_monitor_socket(c->conf);
 
 	for (unsigned i = 0; i < CONF_MAX_WORKERS; i++) {
-		const struct scoreboard_line *l = &b->lines[i];
+		json_t	*worker = worker_json(&b->lines[i], now);
 
-		json_t *line = line_json(l, now);
-
-		if (json_is_object(line))
-			json_array_append(workers, line);
-		json_decref(line);
+		if (json_is_object(worker))
+			json_array_append_new(workers, worker);
 	}
+	if (json_is_object(janitor))
+		json_object_set_new(janitor, "recovered", json_integer(
+		    (json_int_t)j->recovered));
+	if (json_is_object(monitor)) {
+		json_object_set_new(monitor, "socket", json_string(socket));
+		json_object_set_new(monitor, "listen",
+		    json_string(c->conf->monitor.listen));
+	}
+	free(socket);
 	return json_pack("{s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, "
 	    "s:o, s:o}",
 	    "pid", b->master, "generation", (int)b->generation,
 	    "at_ms", (json_int_t)now, "reload", reload_json(b),
 	    "master", process_json(&b->lines[SCOREBOARD_MASTER], now),
 	    "listener", watcher_json(&b->lines[SCOREBOARD_LISTENER], now),
-	    "janitor", janitor_json(&b->lines[SCOREBOARD_JANITOR], now),
-	    "monitor", monitor_json(c, monitor, now),
-	    "monitor_gone_ms", (json_int_t)gone_ms(monitor, now),
+	    "janitor", janitor, "monitor", monitor,
+	    "monitor_gone_ms", m->state == SCOREBOARD_FREE &&
+	    m->state_since != 0 ? (json_int_t)(now - m->state_since) :
+	    (json_int_t)0,
 	    "refused", refused_json(b, now),
 	    "destinations", state_destinations(c, b, now),
 	    "workers", workers);
@@ -379,31 +284,26 @@ state_this_host(const struct ctl *c)
 	return this_host;
 }
 
-static json_t *
-totals_json(const struct scoreboard *b)
-{
-	struct totals	sum = { 0 };
-	uint64_t	failed;
-
-	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
-		totals_add(&sum, &b->totals[i]);
-	failed = sum.failed_message + sum.failed_transient;
-	for (unsigned i = 0; i < TOTALS_CLASSES; i++)
-		failed += sum.refused[i];
-	return json_pack("{s:i, s:I, s:I, s:I}", "pid", b->master,
-	    "claimed", (json_int_t)sum.claimed,
-	    "published", (json_int_t)sum.published,
-	    "failed", (json_int_t)failed);
-}
-
 json_t *
 state_totals(const struct ctl *c)
 {
 	bool			 alive;
 	struct scoreboard	*b = open_scoreboard(c, &alive);
-	json_t			*totals;
+	json_t			*totals = json_null();
+	struct totals		 sum = { 0 };
+	uint64_t		 failed;
 
-	totals = b != NULL && alive ? totals_json(b) : json_null();
+	if (b != NULL && alive) {
+		for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+			totals_add(&sum, &b->totals[i]);
+		failed = sum.failed_message + sum.failed_transient;
+		for (unsigned i = 0; i < TOTALS_CLASSES; i++)
+			failed += sum.refused[i];
+		totals = json_pack("{s:i, s:I, s:I, s:I}", "pid", b->master,
+		    "claimed", (json_int_t)sum.claimed,
+		    "published", (json_int_t)sum.published,
+		    "failed", (json_int_t)failed);
+	}
 	scoreboard_close(b);
 	return totals;
 }
@@ -468,22 +368,10 @@ state_orphans(const struct ctl *c)
 	return ids;
 }
 
-/* Delivered by this worker then; 0 if it started later. */
-static json_int_t
-delivered_by(const json_t *this_host, const char *id)
-{
-	json_t	*l;
-	size_t	 i;
-
-	json_array_foreach(json_object_get(this_host, "workers"), i, l)
-		if (strcmp(member_text(l, "id"), id) == 0)
-			return member_number(l, "delivered");
-	return 0;
-}
-
 void
 state_rate(json_t *now, const json_t *before)
 {
+	const json_t	*former = json_object_get(before, "workers");
 	json_int_t	 ms = member_number(now, "at_ms") -
 			    member_number(before, "at_ms");
 	json_int_t	 n = 0;
@@ -492,10 +380,10 @@ state_rate(json_t *now, const json_t *before)
 
 	if (!json_is_object(now) || !json_is_object(before) || ms <= 0)
 		return;
+	/* One that started later had delivered nothing then. */
 	json_array_foreach(json_object_get(now, "workers"), i, l)
-		n += member_number(l, "delivered") -
-		    delivered_by(before,
-		    member_text(l, "id"));
+		n += member_number(l, "delivered") - member_number(state_find(
+		    former, "id", member_text(l, "id")), "delivered");
 	json_object_set_new(now, "per_second", json_integer(n * 1000 / ms));
 	state_rate_destinations(now, before, ms);
 }

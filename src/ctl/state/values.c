@@ -1,4 +1,4 @@
-/* values.c - values of the scoreboard as JSON */
+/* values.c - values of the scoreboard as JSON, and finding them again */
 
 #include <string.h>
 #include <time.h>
@@ -12,6 +12,18 @@ state_text(const char *text, size_t size)
 	json_t	*v = json_stringn(text, strnlen(text, size));
 
 	return v == NULL ? json_string("(being written)") : v;
+}
+
+json_t *
+state_find(const json_t *list, const char *member, const char *text)
+{
+	json_t	*o;
+	size_t	 i;
+
+	json_array_foreach(list, i, o)
+		if (strcmp(member_text(o, member), text) == 0)
+			return o;
+	return NULL;
 }
 
 json_t *

@@ -11,27 +11,6 @@ static const struct rows_column columns[] = {
 	{ "ttl_ms", ROWS_NUMBER }, { "live", ROWS_BOOL },
 };
 
-/* The number of live leases of each owner: {"id": n}. */
-static json_t *
-held(struct ctl *c, struct err *e)
-{
-	json_t		*owners = json_object();
-	struct db_rows	*rows;
-
-	store_sql(c->store, "SELECT lease_owner, COUNT(*) FROM {partitions} "
-	    "WHERE lease_until > NOW(6) AND lease_owner IS NOT NULL "
-	    "GROUP BY lease_owner");
-	if ((rows = store_query(c->store, "workers", e)) == NULL) {
-		json_decref(owners);
-		return NULL;
-	}
-	while (db_next(rows))
-		json_object_set_new(owners, db_text(rows, 0),
-		    json_integer((json_int_t)db_u64(rows, 1)));
-	db_rows_free(rows);
-	return owners;
-}
-
 /* ":SLOT:" before the nonce; workers of other programs have other ids. */
 static json_t *
 slot_of(const char *id)
@@ -46,14 +25,24 @@ slot_of(const char *id)
 	return json_integer(strtol(p, NULL, 10));
 }
 
+/* Put the slot of each worker and the number of its live leases. */
 static int
 add_held(struct ctl *c, json_t *workers, struct err *e)
 {
-	json_t	*owners = held(c, e), *w, *n;
-	size_t	 i;
+	json_t		*owners, *w, *n;
+	struct db_rows	*rows;
+	size_t		 i;
 
-	if (owners == NULL)
+	store_sql(c->store, "SELECT lease_owner, COUNT(*) FROM {partitions} "
+	    "WHERE lease_until > NOW(6) AND lease_owner IS NOT NULL "
+	    "GROUP BY lease_owner");
+	if ((rows = store_query(c->store, "workers", e)) == NULL)
 		return -1;
+	owners = json_object();
+	while (db_next(rows))
+		json_object_set_new(owners, db_text(rows, 0),
+		    json_integer((json_int_t)db_u64(rows, 1)));
+	db_rows_free(rows);
 	json_array_foreach(workers, i, w) {
 		const char *id = member_text(w, "id");
 

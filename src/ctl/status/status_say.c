@@ -58,17 +58,6 @@ say_heading(const char *text)
 
 /* Problems */
 
-/* In one line, to be copied as a command. */
-static void
-say_remedy(const char *remedy)
-{
-	char	*text = xstrdup(remedy);
-
-	display_clean(text);
-	display_print(screen_out(), "  remedy: %s\n", text);
-	free(text);
-}
-
 /* "! critical: why (for 3 min 20 s)", the remedy below; "- advice: ..." */
 static void
 say_problem(const struct ctl *c, const json_t *p)
@@ -77,6 +66,7 @@ say_problem(const struct ctl *c, const json_t *p)
 	const char	*remedy = member_text(p, "remedy");
 	const char	*since = member_text(p, "since");
 	struct buf	 b = { 0 };
+	char		*copy;
 	int		 indent = 2;
 
 	screen_put(screen_colour_of(severity), strcmp(severity, "advice") == 0 ?
@@ -92,24 +82,39 @@ say_problem(const struct ctl *c, const json_t *p)
 	}
 	display_clean(b.data);
 	screen_put_lines(c, indent, b.data);
-	if (remedy[0] != '\0')
-		say_remedy(remedy);
 	buf_free(&b);
+	if (remedy[0] == '\0')
+		return;
+	/* In one line, to be copied as a command. */
+	copy = xstrdup(remedy);
+	display_clean(copy);
+	display_print(screen_out(), "  remedy: %s\n", copy);
+	free(copy);
 }
 
-/* Their ids, by which the manual explains them. */
+/*
+ * The problems, which come in the order of their severity, and the advice; then
+ * their ids, by which the manual explains them.
+ */
 static void
-say_ids(const struct ctl *c, const json_t *problems, const json_t *advice)
+say_problems(const struct ctl *c, const json_t *status)
 {
-	const json_t	*lists[] = { problems, advice };
+	const json_t	*problems = json_object_get(status, "problems");
+	const json_t	*lists[] = { problems,
+			    json_object_get(status, "advice") };
 	struct buf	 b = { 0 };
 	const char	*id, *last = "";
 	json_t		*p;
 	size_t		 i;
 
+	if (health_exit(problems) == CTL_DONE) {
+		screen_put(screen_colour_of("healthy"), "healthy");
+		fputs(": nothing needs an operator\n", screen_out());
+	}
 	buf_str(&b, "see PROBLEMS in outboxctl(1): ");
 	for (int k = 0; k < 2; k++)
 		json_array_foreach(lists[k], i, p) {
+			say_problem(c, p);
 			id = member_text(p, "id");
 			if (strcmp(id, last) != 0)
 				buf_printf(&b, "%s%s", *last == '\0' ? "" :
@@ -123,83 +128,7 @@ say_ids(const struct ctl *c, const json_t *problems, const json_t *advice)
 	buf_free(&b);
 }
 
-/* The problems come in the order of their severity. */
-static void
-say_problems(const struct ctl *c, const json_t *status)
-{
-	const json_t	*problems = json_object_get(status, "problems");
-	json_t		*p;
-	size_t		 i;
-
-	if (health_exit(problems) == CTL_DONE) {
-		screen_put(screen_colour_of("healthy"), "healthy");
-		fputs(": nothing needs an operator\n", screen_out());
-	}
-	json_array_foreach(problems, i, p)
-		say_problem(c, p);
-	json_array_foreach(json_object_get(status, "advice"), i, p)
-		say_problem(c, p);
-	say_ids(c, problems, json_object_get(status, "advice"));
-}
-
 /* The fleet */
-
-/*
- * "outbox to nats stream EVENTS; the same events go to a (where), ...".  Where
- * others send is known from the registry, which their daemons do not write.
- */
-static void
-say_outbox(const struct ctl *c, const json_t *status)
-{
-	const json_t	*o = json_object_get(status, "outbox"), *other;
-	struct buf	 b = { 0 };
-	size_t		 i;
-
-	buf_printf(&b, "%s to %s", member_text(o, "name"),
-	    member_text(o, "destination"));
-	json_array_foreach(json_object_get(o, "others"), i, other)
-		buf_printf(&b, "%s%s (%s)", i > 0 ? ", " :
-		    "; the same events go to ", member_text(other, "name"),
-		    member_text(other, "destination"));
-	if (i > 0)
-		buf_str(&b, ", as of their last schema install");
-	say_member(c, "outbox", &b);
-}
-
-static void
-say_workers(const struct ctl *c, const json_t *status)
-{
-	const json_t	*f = json_object_get(status, "workers");
-	struct buf	 b = { 0 };
-
-	buf_printf(&b, "%lld alive, ", member_number(f, "live"));
-	if (member_number(f, "stale") > 0)
-		buf_printf(&b, "%lld stale, ", member_number(f, "stale"));
-	buf_str(&b, "on ");
-	buf_str(&b, COUNTED((uint64_t)member_number(f, "hosts"), "host"));
-	say_member(c, "workers", &b);
-}
-
-static void
-say_partitions(const struct ctl *c, const json_t *status)
-{
-	static const char *const	 states[] = { "free", "expired",
-	    "paused", "missing", "obsolete" };
-	const json_t			*p = json_object_get(status,
-					    "partitions");
-	struct buf			 b = { 0 };
-
-	buf_printf(&b, "%lld of %lld: %lld owned", member_number(p, "total"),
-	    member_number(p, "count"), member_number(p, "owned"));
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (member_number(p, states[i]) > 0)
-			buf_printf(&b, ", %lld %s",
-			    member_number(p, states[i]), states[i]);
-	if (member_number(p, "idle") > 0)
-		buf_printf(&b, "; %lld without rows",
-		    member_number(p, "idle"));
-	say_member(c, "partitions", &b);
-}
 
 /* Changes of less than this in a minute are left out; estimates wobble. */
 #define NOTABLE_ROWS	1000
@@ -226,10 +155,17 @@ put_growth(struct buf *b, const json_t *backlog)
 		    backlog, "drained_in_ms")).text);
 }
 
+/* The messages that wait, those that were sent, and those that died. */
 static void
-say_waiting(const struct ctl *c, const json_t *status)
+say_messages(const struct ctl *c, const json_t *status)
 {
 	const json_t	*w = json_object_get(status, "backlog");
+	const json_t	*oldest = json_object_get(status, "oldest");
+	const json_t	*d = json_object_get(status, "delivered");
+	const json_t	*dead = json_object_get(status, "dead");
+	const char	*least = json_is_true(json_object_get(dead, "exact")) ?
+			    "" : "at least ";
+	long long	 waiting = member_number(w, "waiting");
 	struct buf	 b = { 0 };
 	char		 text[STATE_PARKED_SIZE];
 
@@ -238,71 +174,40 @@ say_waiting(const struct ctl *c, const json_t *status)
 	} else {
 		buf_str(&b, json_is_true(json_object_get(w, "exact")) ? "" :
 		    "about ");
-		buf_str(&b, COUNTED((uint64_t)member_number(w, "waiting"),
-		    "row"));
+		buf_str(&b, COUNTED((uint64_t)waiting, "row"));
 		buf_printf(&b, ", %s parked", state_parked_text(text, w));
 		put_growth(&b, w);
 	}
 	say_member(c, "waiting", &b);
-}
 
-/* It is looked for under the labels of leases, where no row is parked. */
-static const char *
-why_no_oldest(const json_t *backlog)
-{
-	long long	waiting = member_number(backlog, "waiting");
-
-	if (waiting == 0)
-		return "none";
-	return member_number(backlog, "parked") >= waiting ? "none but parked "
-	    "rows: they wait for an earlier message of their key, or for "
-	    "their time" : "not known: rows wait under labels that have no "
-	    "lease";
-}
-
-static void
-say_oldest(const struct ctl *c, const json_t *status)
-{
-	const json_t	*o = json_object_get(status, "oldest");
-	struct buf	 b = { 0 };
-
-	if (!json_is_object(o))
-		buf_str(&b, why_no_oldest(json_object_get(status, "backlog")));
-	else
+	/* It is looked for under the labels of leases, where none is parked. */
+	if (json_is_object(oldest))
 		buf_printf(&b, "sequence %lld in \"%s\", %s old",
-		    member_number(o, "sequence"), member_text(o, "partition"),
-		    duration_words(member_number(o, "age_ms")).text);
+		    member_number(oldest, "sequence"),
+		    member_text(oldest, "partition"),
+		    duration_words(member_number(oldest, "age_ms")).text);
+	else if (waiting == 0)
+		buf_str(&b, "none");
+	else if (member_number(w, "parked") >= waiting)
+		buf_str(&b, "none but parked rows: they wait for an earlier "
+		    "message of their key, or for their time");
+	else
+		buf_str(&b, "not known: rows wait under labels that have no "
+		    "lease");
 	say_member(c, "oldest", &b);
-}
 
-static void
-say_delivered(const struct ctl *c, const json_t *status)
-{
-	const json_t	*d = json_object_get(status, "delivered");
-	struct buf	 b = { 0 };
-
-	if (!json_is_object(d))
-		return;
-	buf_printf(&b, "%s%s in the last hour", json_is_true(
-	    json_object_get(d, "exact")) ? "" : "about ",
-	    COUNTED((uint64_t)member_number(d, "last_hour"), "row"));
-	say_member(c, "delivered", &b);
-}
-
-static void
-say_dead(const struct ctl *c, const json_t *status)
-{
-	const json_t	*d = json_object_get(status, "dead");
-	struct buf	 b = { 0 };
-	const char	*least = json_is_true(json_object_get(d, "exact")) ?
-			    "" : "at least ";
-
-	if (!json_is_object(d))
+	if (json_is_object(d)) {
+		buf_printf(&b, "%s%s in the last hour", json_is_true(
+		    json_object_get(d, "exact")) ? "" : "about ",
+		    COUNTED((uint64_t)member_number(d, "last_hour"), "row"));
+		say_member(c, "delivered", &b);
+	}
+	if (!json_is_object(dead))
 		buf_str(&b, "no such table");
 	else
 		buf_printf(&b, "%s%s, %s%s new", least, COUNTED((uint64_t)
-		    member_number(d, "count"), "letter"), least,
-		    DISPLAY_NUMBER(member_number(d, "new")));
+		    member_number(dead, "count"), "letter"), least,
+		    DISPLAY_NUMBER(member_number(dead, "new")));
 	say_member(c, "dead", &b);
 }
 
@@ -355,17 +260,47 @@ say_lists(const struct ctl *c, const json_t *status)
 static void
 say_fleet(const struct ctl *c, const json_t *status)
 {
+	static const char *const	 states[] = { "free", "expired",
+	    "paused", "missing", "obsolete" };
+	const json_t	*outbox = json_object_get(status, "outbox"), *other;
+	const json_t	*w = json_object_get(status, "workers");
+	const json_t	*p = json_object_get(status, "partitions");
+	struct buf	 b = { 0 };
 	json_t		*counts = json_object(), *text;
 	const char	*name;
+	size_t		 i;
 
 	say_heading("Fleet");
-	say_outbox(c, status);
-	say_workers(c, status);
-	say_partitions(c, status);
-	say_waiting(c, status);
-	say_oldest(c, status);
-	say_delivered(c, status);
-	say_dead(c, status);
+	/* Where another sends is from the registry: no daemon writes it. */
+	buf_printf(&b, "%s to %s", member_text(outbox, "name"),
+	    member_text(outbox, "destination"));
+	json_array_foreach(json_object_get(outbox, "others"), i, other)
+		buf_printf(&b, "%s%s (%s)", i > 0 ? ", " :
+		    "; the same events go to ", member_text(other, "name"),
+		    member_text(other, "destination"));
+	if (i > 0)
+		buf_str(&b, ", as of their last schema install");
+	say_member(c, "outbox", &b);
+
+	buf_printf(&b, "%lld alive, ", member_number(w, "live"));
+	if (member_number(w, "stale") > 0)
+		buf_printf(&b, "%lld stale, ", member_number(w, "stale"));
+	buf_str(&b, "on ");
+	buf_str(&b, COUNTED((uint64_t)member_number(w, "hosts"), "host"));
+	say_member(c, "workers", &b);
+
+	buf_printf(&b, "%lld of %lld: %lld owned", member_number(p, "total"),
+	    member_number(p, "count"), member_number(p, "owned"));
+	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (member_number(p, states[i]) > 0)
+			buf_printf(&b, ", %lld %s",
+			    member_number(p, states[i]), states[i]);
+	if (member_number(p, "idle") > 0)
+		buf_printf(&b, "; %lld without rows",
+		    member_number(p, "idle"));
+	say_member(c, "partitions", &b);
+
+	say_messages(c, status);
 	status_say_counts(status, counts);
 	json_object_foreach(counts, name, text)
 		print_member(c, WIDTH, name, json_string_value(text));
@@ -410,50 +345,6 @@ say_reasons(const struct ctl *c, const json_t *workers, const json_t *problems)
 	json_decref(times);
 }
 
-static void
-say_daemon(const struct ctl *c, const json_t *this_host)
-{
-	struct buf	b = { 0 };
-
-	if (!json_is_object(this_host))
-		buf_str(&b, "does not run on this host");
-	else
-		buf_printf(&b, "pid %lld, generation %lld, %s messages/s",
-		    member_number(this_host, "pid"),
-		    member_number(this_host, "generation"),
-		    DISPLAY_NUMBER(member_number(this_host, "per_second")));
-	say_member(c, "daemon", &b);
-}
-
-/* Why no commit wakes the workers, if wake.binlog leaves that open. */
-static void
-say_listener(const struct ctl *c, const json_t *listener)
-{
-	struct buf	b = { 0 };
-
-	if (!json_is_object(listener) ||
-	    strcmp(member_text(listener, "state"), "no binlog") != 0)
-		return;
-	buf_printf(&b, "the workers poll (wake.binlog: auto): %s",
-	    member_text(listener, "why"));
-	say_member(c, "wake-ups", &b);
-}
-
-/* Where the monitor of this host listens. */
-static void
-say_monitor(const struct ctl *c, const json_t *monitor)
-{
-	const char	*listen = member_text(monitor, "listen");
-	struct buf	 b = { 0 };
-
-	if (!json_is_object(monitor))
-		return;
-	buf_str(&b, member_text(monitor, "socket"));
-	if (listen[0] != '\0')
-		buf_printf(&b, ", http://%s", listen);
-	say_member(c, "monitor", &b);
-}
-
 /* These times are whole seconds: "0 ms" would be too exact. */
 static struct duration_words
 whole_seconds(int64_t ms)
@@ -461,47 +352,41 @@ whole_seconds(int64_t ms)
 	return duration_words(later(ms, 1000));
 }
 
-/* How far the workers of an accepted reload are. */
-static void
-put_renewal(struct buf *b, const json_t *reload)
-{
-	long long	 old = member_number(reload, "outdated");
-	int64_t		 late = moment_age_ms(member_text(reload, "renew_by"));
-
-	if (member_text(reload, "renewed_at") != NULL) {
-		buf_printf(b, "all workers were new after %s", duration_words(
-		    member_number(reload, "renewed_ms")).text);
-		return;
-	}
-	buf_str(b, "the workers are being replaced");
-	if (old > 0)
-		buf_printf(b, ", %lld %s left", old, old == 1 ? "process is" :
-		    "processes are");
-	if (late < 0)
-		buf_printf(b, "; done within %s", whole_seconds(-late).text);
-	else
-		buf_printf(b, "; overdue for %s", whole_seconds(late).text);
-}
-
-/* "refused 3 min ago", why is a problem; or "accepted 3 min ago: ..." */
+/*
+ * "refused 3 min ago", why is a problem; or "accepted 3 min ago: ...", and how
+ * far its workers are.
+ */
 static void
 say_reload(const struct ctl *c, const json_t *reload)
 {
-	bool		 accepted = json_is_true(json_object_get(reload,
-			    "accepted"));
 	const char	*why = member_text(reload, "why");
+	long long	 old = member_number(reload, "outdated");
+	int64_t		 late = moment_age_ms(member_text(reload, "renew_by"));
 	struct buf	 b = { 0 };
 
 	if (!json_is_object(reload))
 		return;
-	buf_printf(&b, "%s %s ago", accepted ? "accepted" : "refused",
-	    whole_seconds(moment_age_ms(member_text(reload, "at"))).text);
-	if (accepted) {
-		buf_str(&b, ": ");
-		put_renewal(&b, reload);
-		if (why != NULL)
-			buf_printf(&b, "; %s", why);
+	if (!json_is_true(json_object_get(reload, "accepted"))) {
+		buf_printf(&b, "refused %s ago", whole_seconds(moment_age_ms(
+		    member_text(reload, "at"))).text);
+		say_member(c, "reload", &b);
+		return;
 	}
+	buf_printf(&b, "accepted %s ago: ", whole_seconds(moment_age_ms(
+	    member_text(reload, "at"))).text);
+	if (member_text(reload, "renewed_at") != NULL) {
+		buf_printf(&b, "all workers were new after %s", duration_words(
+		    member_number(reload, "renewed_ms")).text);
+	} else {
+		buf_str(&b, "the workers are being replaced");
+		if (old > 0)
+			buf_printf(&b, ", %lld %s left", old, old == 1 ?
+			    "process is" : "processes are");
+		buf_printf(&b, late < 0 ? "; done within %s" :
+		    "; overdue for %s", whole_seconds(llabs(late)).text);
+	}
+	if (why != NULL)
+		buf_printf(&b, "; %s", why);
 	say_member(c, "reload", &b);
 }
 
@@ -551,46 +436,59 @@ say_destination(const struct ctl *c, const json_t *status)
 	say_member(c, "sends to", &b);
 }
 
-/* A line for each. */
-static void
-say_destinations(const struct ctl *c, const json_t *list)
-{
-	static const char *const	 shown[] = { "destination", "to",
-					    "state", "per_second",
-					    "failed_percent", "taken",
-					    "failed", "last_error", NULL };
-
-	if (json_array_size(list) == 0)
-		return;
-	fputc('\n', screen_out());
-	print_rows(c, shown, json_deep_copy(list));
-}
-
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
 	static const char *const	 shown[] = { "pid", "state", "owned",
 	    "desired", "lanes_waiting", "delivered", "failed", "dead", NULL };
-	const json_t			*this_host = json_object_get(status,
-					    "this_host");
-	json_t				*workers = json_object_get(this_host,
-					    "workers");
-	char				 name[256] = "", heading[300];
+	static const char *const	 shown_destinations[] = {
+	    "destination", "to", "state", "per_second", "failed_percent",
+	    "taken", "failed", "last_error", NULL };
+	const json_t	*here = json_object_get(status, "this_host");
+	const json_t	*listener = json_object_get(here, "listener");
+	const json_t	*monitor = json_object_get(here, "monitor");
+	const json_t	*problems = json_object_get(status, "problems");
+	const json_t	*destinations = json_object_get(here, "destinations");
+	const json_t	*workers = json_object_get(here, "workers");
+	char		 name[256] = "", heading[300];
+	struct buf	 b = { 0 };
 
 	gethostname(name, sizeof(name) - 1);
 	snprintf(heading, sizeof(heading), "This host (%s)", name);
 	say_heading(heading);
-	say_daemon(c, this_host);
-	say_listener(c, json_object_get(this_host, "listener"));
-	say_monitor(c, json_object_get(this_host, "monitor"));
+	if (!json_is_object(here))
+		buf_str(&b, "does not run on this host");
+	else
+		buf_printf(&b, "pid %lld, generation %lld, %s messages/s",
+		    member_number(here, "pid"),
+		    member_number(here, "generation"),
+		    DISPLAY_NUMBER(member_number(here, "per_second")));
+	say_member(c, "daemon", &b);
+	/* Why no commit wakes the workers, if wake.binlog leaves that open. */
+	if (json_is_object(listener) &&
+	    strcmp(member_text(listener, "state"), "no binlog") == 0) {
+		buf_printf(&b, "the workers poll (wake.binlog: auto): %s",
+		    member_text(listener, "why"));
+		say_member(c, "wake-ups", &b);
+	}
+	if (json_is_object(monitor)) {
+		buf_str(&b, member_text(monitor, "socket"));
+		if (*member_text(monitor, "listen") != '\0')
+			buf_printf(&b, ", http://%s",
+			    member_text(monitor, "listen"));
+		say_member(c, "monitor", &b);
+	}
 	say_destination(c, status);
-	say_reload(c, json_object_get(this_host, "reload"));
-	say_reasons(c, workers, json_object_get(status, "problems"));
-	say_destinations(c, json_object_get(this_host, "destinations"));
+	say_reload(c, json_object_get(here, "reload"));
+	say_reasons(c, workers, problems);
+	if (json_array_size(destinations) > 0) {
+		fputc('\n', screen_out());
+		print_rows(c, shown_destinations,
+		    json_deep_copy(destinations));
+	}
 	if (json_array_size(workers) > 0) {
 		fputc('\n', screen_out());
-		print_rows(c, shown, workers_shown(workers,
-		    json_object_get(status, "problems")));
+		print_rows(c, shown, workers_shown(workers, problems));
 	}
 }
 
@@ -603,31 +501,25 @@ status_pause(const struct args *a)
 	    strtonum(a->rest[0], 1, STATUS_WATCH_MAX_S, NULL);
 }
 
-/* Above the status. */
-static void
-say_clock(const struct ctl *c)
+void
+status_say(const struct ctl *c, json_t *status)
 {
 	char		now[40], text[100];
 	time_t		t = time(NULL);
 	struct tm	tm;
 
-	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
-	snprintf(text, sizeof(text), "%s, every %s; Ctrl-C ends it", now,
-	    duration_words(status_pause(&c->args) * 1000).text);
-	screen_put(SCREEN_BOLD, text);
-	fputs("\n\n", screen_out());
-}
-
-void
-status_say(const struct ctl *c, json_t *status)
-{
 	if (c->args.json) {
 		print_object(c, json_incref(status));
 		return;
 	}
 	if (c->args.watch) {
 		screen_begin();
-		say_clock(c);
+		strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ",
+		    gmtime_r(&t, &tm));
+		snprintf(text, sizeof(text), "%s, every %s; Ctrl-C ends it",
+		    now, duration_words(status_pause(&c->args) * 1000).text);
+		screen_put(SCREEN_BOLD, text);
+		fputs("\n\n", screen_out());
 	}
 	say_problems(c, status);
 	if (json_is_object(json_object_get(status, "partitions")))

@@ -158,17 +158,6 @@ scroll_to(struct ui_list *l, const struct content *c, int room)
 		l->top = last;
 }
 
-static const char *
-title_of(const struct model *m, enum panel p)
-{
-	if (p == PANEL_ERRORS && m->has_log)
-		return "Log and errors";
-	if (p == PANEL_PROBLEMS &&
-	    json_array_size(model_part(m, "problems")) == 0)
-		return "Advice";
-	return panels[p].name;
-}
-
 /* In its title at the right "1-5 of 20" if there are more. */
 static void
 put_panel(struct canvas *to, struct place at, const struct content *c,
@@ -177,11 +166,17 @@ put_panel(struct canvas *to, struct place at, const struct content *c,
 	struct ui_list	*l = &u->lists[p];
 	struct buf	 b = { 0 };
 	int		 room = at.rows - 1 - c->head, used;
+	const char	*title = panels[p].name;
 
+	if (p == PANEL_ERRORS && m->has_log)
+		title = "Log and errors";
+	if (p == PANEL_PROBLEMS &&
+	    json_array_size(model_part(m, "problems")) == 0)
+		title = "Advice";
 	scroll_to(l, c, room > 0 ? room : 0);
 	for (int i = 0; i < at.cols; i++)
 		canvas_put(to, at.row, at.col + i, 1, STYLE_DIM, "─");
-	buf_printf(&b, " %d %s ", p + 1, title_of(m, p));
+	buf_printf(&b, " %d %s ", p + 1, title);
 	used = canvas_put(to, at.row, at.col, at.cols, u->focus == p ?
 	    STYLE_BOLD | STYLE_REVERSE : STYLE_BOLD, b.data);
 	buf_clear(&b);
@@ -198,50 +193,30 @@ put_panel(struct canvas *to, struct place at, const struct content *c,
 	    c->head + l->top, room);
 }
 
-/* What may be none is shown if there is any; all else always. */
-static int
-wanted(const struct content *c, const struct model *m, enum panel p)
-{
-	if ((p == PANEL_ERRORS || p == PANEL_DESTINATIONS) && c->total == 0)
-		return 0;
-	if (p == PANEL_PROBLEMS &&
-	    json_array_size(model_part(m, "problems")) == 0 &&
-	    json_array_size(model_part(m, "advice")) == 0)
-		return 0;
-	return c->head + (c->total > 0 ? c->total : 1);
-}
-
-/* Keep the panel in focus in sight, if all are higher than the screen. */
-static int
-scroll_of(struct ui *u, const struct layout *l, int rows)
-{
-	const struct place	*f = &l->places[u->focus];
-	int			 last = l->height > rows ? l->height - rows : 0;
-
-	if (!u->moved)
-		return 0;
-	if (u->scroll + rows < f->row + f->rows)
-		u->scroll = f->row + f->rows - rows;
-	if (u->scroll > f->row)
-		u->scroll = f->row;
-	if (u->scroll > last)
-		u->scroll = last;
-	return u->scroll;
-}
-
 static void
 draw_all(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 {
+	bool		 trouble = json_array_size(model_part(m,
+			    "problems")) > 0 ||
+			    json_array_size(model_part(m, "advice")) > 0;
 	struct layout	 l;
+	struct place	*focus = &l.places[u->focus];
 	struct content	 c[PANELS];
 	struct canvas	 area = { 0 };
-	int		 rows = to->rows - EDGES, n[PANELS];
+	int		 rows = to->rows - EDGES, n[PANELS], last;
 
 	layout_widths(&l, to->cols);
 	for (int p = 0; p < PANELS; p++) {
 		fill(&c[p], m, u, (enum panel)p, rows, l.places[p].cols, now);
-		n[p] = wanted(&c[p], m, (enum panel)p);
+		n[p] = c[p].head + (c[p].total > 0 ? c[p].total : 1);
 	}
+	/* What may be none is shown if there is any; all else always. */
+	if (c[PANEL_ERRORS].total == 0)
+		n[PANEL_ERRORS] = 0;
+	if (c[PANEL_DESTINATIONS].total == 0)
+		n[PANEL_DESTINATIONS] = 0;
+	if (!trouble)
+		n[PANEL_PROBLEMS] = 0;
 	layout_place(&l, rows, n);
 	canvas_reset(&area, l.height, to->cols);
 	for (int p = 0; p < PANELS; p++) {
@@ -250,22 +225,21 @@ draw_all(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 			    (enum panel)p);
 		content_free(&c[p]);
 	}
-	canvas_copy(to, 1, 0, &area, scroll_of(u, &l, rows), rows);
+	/* Keep the panel in focus in sight, if the screen is lower than all. */
+	last = l.height > rows ? l.height - rows : 0;
+	if (u->moved) {
+		if (u->scroll + rows < focus->row + focus->rows)
+			u->scroll = focus->row + focus->rows - rows;
+		if (u->scroll > focus->row)
+			u->scroll = focus->row;
+		if (u->scroll > last)
+			u->scroll = last;
+	}
+	canvas_copy(to, 1, 0, &area, u->scroll, rows);
 	canvas_free(&area);
 }
 
 /* Pages */
-
-static void
-draw_panel(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
-{
-	struct content	c;
-	struct place	at = { 1, 0, to->rows - EDGES, to->cols };
-
-	fill(&c, m, u, u->focus, to->rows, to->cols, now);
-	put_panel(to, at, &c, m, u, u->focus);
-	content_free(&c);
-}
 
 static const char *
 name_of(const json_t *row)
@@ -353,19 +327,25 @@ draw_help(struct canvas *to, struct ui *u)
 void
 draw(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 {
+	struct place	all = { 1, 0, to->rows - EDGES, to->cols };
+	struct content	c;
+
 	if (to->cols < LAYOUT_MIN_COLS || to->rows < LAYOUT_MIN_ROWS) {
 		canvas_put(to, 0, 0, to->cols, STYLE_PLAIN,
 		    "needs 40 columns, 10 lines");
 		return;
 	}
 	put_head(to, m, u, now);
-	if (u->page == UI_ALL)
+	if (u->page == UI_ALL) {
 		draw_all(to, m, u, now);
-	else if (u->page == UI_PANEL)
-		draw_panel(to, m, u, now);
-	else if (u->page == UI_ROW)
+	} else if (u->page == UI_PANEL) {
+		fill(&c, m, u, u->focus, to->rows, to->cols, now);
+		put_panel(to, all, &c, m, u, u->focus);
+		content_free(&c);
+	} else if (u->page == UI_ROW) {
 		draw_row(to, m, u);
-	else
+	} else {
 		draw_help(to, u);
+	}
 	put_keys(to, u);
 }

@@ -35,25 +35,6 @@ feed_end(struct feed *f)
 	json_decref(f->round);
 }
 
-static void
-take_answer(struct feed *f, struct err *e)
-{
-	struct buf	*b = &f->agent.answer;
-	json_t		*answer = json_loadb(b->data, b->len, JSON_ALLOW_NUL,
-			    NULL);
-	json_t		*result = json_object_get(answer, "result");
-
-	if (f->asked == 1 && json_object_get(result, "problems") == NULL)
-		err_set(e, "%s", json_is_string(json_object_get(result,
-		    "error")) ? member_text(result, "error") :
-		    "no answer to status");
-	/* Of a database that fails between two questions nothing is shown. */
-	else if (f->asked == 1 || json_is_array(result))
-		json_object_set(f->round, questions[f->asked - 1].name, result);
-	json_decref(answer);
-	buf_clear(b);
-}
-
 static json_t *
 end_round(struct feed *f, int64_t now)
 {
@@ -80,8 +61,10 @@ end_round(struct feed *f, int64_t now)
 json_t *
 feed_round(struct feed *f, int64_t now, struct err *e)
 {
+	struct buf	*b = &f->agent.answer;
 	int		 rc = agent_turn(&f->agent, now, e);
 	const json_t	*status;
+	json_t		*answer, *result;
 
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		continue;
@@ -92,7 +75,19 @@ feed_round(struct feed *f, int64_t now, struct err *e)
 		f->ask_at = now + AGAIN_MS;
 	}
 	if (rc > 0) {
-		take_answer(f, e);
+		answer = json_loadb(b->data, b->len, JSON_ALLOW_NUL, NULL);
+		result = json_object_get(answer, "result");
+		if (f->asked == 1 &&
+		    json_object_get(result, "problems") == NULL)
+			err_set(e, "%s", json_is_string(json_object_get(result,
+			    "error")) ? member_text(result, "error") :
+			    "no answer to status");
+		/* Nothing of a database that fails between two questions. */
+		else if (f->asked == 1 || json_is_array(result))
+			json_object_set(f->round,
+			    questions[f->asked - 1].name, result);
+		json_decref(answer);
+		buf_clear(b);
 		status = json_object_get(f->round, "status");
 		if (f->asked == NQUESTIONS ||
 		    json_object_size(f->round) < f->asked ||

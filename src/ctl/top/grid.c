@@ -130,25 +130,6 @@ struct widths {
 	int	shown[COLUMNS];		/* 0: left out */
 };
 
-static void
-measure(struct widths *w, const json_t *rows, const struct grid_column *c)
-{
-	json_t	*row;
-	size_t	 i;
-
-	for (int k = 0; c[k].name != NULL; k++) {
-		w->natural[k] = display_width(c[k].title);
-		json_array_foreach(rows, i, row) {
-			struct buf	b = text_of(row, &c[k]);
-			int		n = display_width(b.data);
-
-			if (n > w->natural[k])
-				w->natural[k] = n;
-			buf_free(&b);
-		}
-	}
-}
-
 /* Show the columns up to this rank; returns the width that is left over. */
 static int
 show_rank(struct widths *w, const struct grid_column *c, int rank, int width)
@@ -166,11 +147,26 @@ show_rank(struct widths *w, const struct grid_column *c, int rank, int width)
 	return left;
 }
 
+/* Measure the columns, and share the width among them. */
 static void
-fit_columns(struct widths *w, const struct grid_column *c, int width)
+fit_columns(struct widths *w, const json_t *rows, const struct grid_column *c,
+    int width)
 {
-	int	rank = RANKS, left;
+	int	 rank = RANKS, left;
+	json_t	*row;
+	size_t	 i;
 
+	for (int k = 0; c[k].name != NULL; k++) {
+		w->natural[k] = display_width(c[k].title);
+		json_array_foreach(rows, i, row) {
+			struct buf	b = text_of(row, &c[k]);
+			int		n = display_width(b.data);
+
+			if (n > w->natural[k])
+				w->natural[k] = n;
+			buf_free(&b);
+		}
+	}
 	while ((left = show_rank(w, c, rank, width)) < 0 && rank > 0)
 		rank--;
 	for (int k = 0; c[k].name != NULL && left > 0; k++) {
@@ -229,8 +225,7 @@ grid_draw(struct canvas *to, const json_t *rows, const struct grid_column *c,
 	json_t		*row;
 	size_t		 i;
 
-	measure(&w, rows, c);
-	fit_columns(&w, c, to->cols);
+	fit_columns(&w, rows, c, to->cols);
 	draw_row(to, &w, c, o, NULL, 0);
 	json_array_foreach(rows, i, row)
 		draw_row(to, &w, c, o, row, (int)i == cursor ?

@@ -70,22 +70,6 @@ put(struct layout *l, enum panel p, int row, int content, int most)
 	return row + to->rows;
 }
 
-static void
-stack(struct layout *l, int rows, const int content[PANELS])
-{
-	static const enum panel	order[] = { PANEL_PROBLEMS, PANEL_SUMMARY,
-				    PANEL_THROUGHPUT, PANEL_WORKERS,
-				    PANEL_DESTINATIONS, PANEL_PARTITIONS,
-				    PANEL_ERRORS };
-	int			row = 0;
-
-	for (int i = 0; i < PANELS; i++)
-		row = put(l, order[i], row, content[order[i]],
-		    smaller(rows, order[i] == PANEL_PROBLEMS ?
-		    rows / 2 : STACK_MAX));
-	l->height = row;
-}
-
 /* Two of a column share its rows; the first gets at least half if it needs. */
 static void
 share(struct layout *l, enum panel a, enum panel b, int row, int end,
@@ -101,10 +85,18 @@ share(struct layout *l, enum panel a, enum panel b, int row, int end,
 void
 layout_place(struct layout *l, int rows, const int content[PANELS])
 {
-	int	top, end = rows, band = rows / 3;
+	static const enum panel	order[] = { PANEL_PROBLEMS, PANEL_SUMMARY,
+				    PANEL_THROUGHPUT, PANEL_WORKERS,
+				    PANEL_DESTINATIONS, PANEL_PARTITIONS,
+				    PANEL_ERRORS };
+	int			top = 0, end = rows, band = rows / 3;
 
-	if (l->columns == 1) {
-		stack(l, rows, content);
+	if (l->columns == 1) {	/* one below the other */
+		for (int i = 0; i < PANELS; i++)
+			top = put(l, order[i], top, content[order[i]],
+			    smaller(rows, order[i] == PANEL_PROBLEMS ?
+			    rows / 2 : STACK_MAX));
+		l->height = top;
 		return;
 	}
 	l->height = rows;

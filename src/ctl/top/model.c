@@ -53,25 +53,6 @@ note_process(struct model *m, const char *name, const json_t *p)
 		add_error(m, name, at, text);
 }
 
-/* The last error of each process of this host. */
-static void
-note_errors(struct model *m, json_t *host)
-{
-	const char	*name;
-	json_t		*p, *w, *id;
-	size_t		 i;
-
-	json_object_foreach(host, name, p)
-		if (json_is_object(p))
-			note_process(m, name, p);
-	json_array_foreach(json_object_get(host, "workers"), i, w) {
-		id = rows_short_id(member_text(w, "id"));
-		note_process(m, json_string_length(id) == 0 ? "worker" :
-		    json_string_value(id), w);
-		json_decref(id);
-	}
-}
-
 void
 model_note(struct model *m, const char *process, const char *text)
 {
@@ -158,6 +139,9 @@ model_take(struct model *m, json_t *round, int64_t now)
 {
 	json_t	*status = json_object_get(round, "status");
 	json_t	*host = json_object_get(status, "this_host");
+	json_t	*p, *id;
+	const char	*name;
+	size_t	 i;
 
 	model_tick(m, now);
 	replace(&m->host, json_incref(json_object_get(m->status,
@@ -168,7 +152,16 @@ model_take(struct model *m, json_t *round, int64_t now)
 	if (json_is_integer(json_object_get(host, "per_second")))
 		m->rates[m->nrates++ % MODEL_RATES] =
 		    member_number(host, "per_second");
-	note_errors(m, host);
+	/* The last error of each process of this host. */
+	json_object_foreach(host, name, p)
+		if (json_is_object(p))
+			note_process(m, name, p);
+	json_array_foreach(json_object_get(host, "workers"), i, p) {
+		id = rows_short_id(member_text(p, "id"));
+		note_process(m, json_string_length(id) == 0 ? "worker" :
+		    json_string_value(id), p);
+		json_decref(id);
+	}
 	replace(&m->rows[PANEL_DESTINATIONS], rows_of_destinations(host));
 	if (json_object_get(round, "partitions") != NULL) {
 		replace(&m->rows[PANEL_WORKERS], rows_of_workers(round,

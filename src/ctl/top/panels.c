@@ -197,25 +197,6 @@ put_messages(struct facts *f)
 	put_fact(f, "dead", new > 0 ? STYLE_WARN : STYLE_PLAIN);
 }
 
-static void
-put_blocked(struct facts *f, const json_t *blocked)
-{
-	int	 style = STYLE_PLAIN;
-	json_t	*o;
-	size_t	 i;
-
-	json_array_foreach(blocked, i, o) {
-		buf_printf(&f->text, "%s%s %s", i > 0 ? ", " : "",
-		    DISPLAY_NUMBER(member_number(o, "keys")),
-		    member_text(o, "reason"));
-		if (strcmp(member_text(o, "reason"), "halted") == 0)
-			style = STYLE_WARN;
-	}
-	if (f->text.len == 0)
-		buf_str(&f->text, "none");
-	put_fact(f, "blocked", style);
-}
-
 /* Without a database only some of it is known. */
 static void
 put_summary(struct canvas *to, const struct model *m)
@@ -230,6 +211,10 @@ put_summary(struct canvas *to, const struct model *m)
 	const char	*sends_to = member_text(model_part(m, "outbox"),
 			    "destination");
 	bool		 healthy = health_exit(problems) == CTL_DONE;
+	const json_t	*blocked = model_part(m, "blocked");
+	int		 style = STYLE_PLAIN;
+	json_t		*o;
+	size_t		 i;
 
 	if (m->status == NULL) {
 		buf_str(&f.text, "asking ...");
@@ -250,8 +235,18 @@ put_summary(struct canvas *to, const struct model *m)
 		put_backlog(&f);
 	}
 	put_messages(&f);
-	if (json_is_array(model_part(m, "blocked")))
-		put_blocked(&f, model_part(m, "blocked"));
+	json_array_foreach(blocked, i, o) {
+		buf_printf(&f.text, "%s%s %s", i > 0 ? ", " : "",
+		    DISPLAY_NUMBER(member_number(o, "keys")),
+		    member_text(o, "reason"));
+		if (strcmp(member_text(o, "reason"), "halted") == 0)
+			style = STYLE_WARN;
+	}
+	if (json_is_array(blocked)) {
+		if (f.text.len == 0)
+			buf_str(&f.text, "none");
+		put_fact(&f, "blocked", style);
+	}
 	buf_free(&f.text);
 }
 
@@ -309,24 +304,7 @@ draw_chart(struct canvas *to, const struct chart *c, int rows)
 	}
 }
 
-static void
-put_rates(struct canvas *to, const struct model *m, const struct chart *c)
-{
-	struct buf	b = { 0 };
-	int		row = canvas_add(to), used;
-
-	used = canvas_put(to, row, 0, to->cols, STYLE_BOLD,
-	    DISPLAY_NUMBER(m->nrates == 0 ? 0 :
-	    m->rates[(m->nrates - 1) % MODEL_RATES]));
-	canvas_put(to, row, used, to->cols - used, STYLE_PLAIN, "/s now");
-	buf_printf(&b, "peak %s/s, ", DISPLAY_NUMBER(c->most));
-	grid_put_span(&b, c->columns * c->step * 1000);
-	canvas_put_right(to, row, to->cols / 3, to->cols - to->cols / 3,
-	    STYLE_DIM, b.data);
-	buf_free(&b);
-}
-
-/* Those of a window; NULL: their titles. */
+/* The counts of a window; NULL: their titles. */
 static void
 put_counts(struct canvas *to, const char *name, const int64_t *counts)
 {
@@ -348,6 +326,7 @@ put_throughput(struct canvas *to, const struct model *m, int rows, int64_t now)
 	int64_t				 left = w->begin + w->length - now;
 	struct buf			 b = { 0 };
 	struct chart			 c;
+	int				 row, used, third = to->cols / 3;
 
 	if (!json_is_object(model_part(m, "this_host"))) {
 		canvas_put(to, canvas_add(to), 0, to->cols, STYLE_DIM,
@@ -356,7 +335,15 @@ put_throughput(struct canvas *to, const struct model *m, int rows, int64_t now)
 		return;
 	}
 	make_chart(&c, m, to->cols < MODEL_RATES ? to->cols : MODEL_RATES);
-	put_rates(to, m, &c);
+	row = canvas_add(to);
+	used = canvas_put(to, row, 0, to->cols, STYLE_BOLD,
+	    DISPLAY_NUMBER(m->nrates == 0 ? 0 :
+	    m->rates[(m->nrates - 1) % MODEL_RATES]));
+	canvas_put(to, row, used, to->cols - used, STYLE_PLAIN, "/s now");
+	buf_printf(&b, "peak %s/s, ", DISPLAY_NUMBER(c.most));
+	grid_put_span(&b, c.columns * c.step * 1000);
+	canvas_put_right(to, row, third, to->cols - third, STYLE_DIM, b.data);
+	buf_clear(&b);
 	/* The chart is as high as leaves room for all else. */
 	draw_chart(to, &c, rows < 24 ? 2 : rows < 30 ? 3 : rows < 36 ? 5 : 8);
 	buf_printf(&b, "window of %lld min: ", (long long)w->length / 60000);
@@ -396,31 +383,26 @@ put_problem(struct canvas *to, const json_t *p)
 	buf_free(&b);
 }
 
-static void
-put_problems(struct canvas *to, const struct model *m)
-{
-	json_t	*p;
-	size_t	 i;
-
-	json_array_foreach(model_part(m, "problems"), i, p)
-		put_problem(to, p);
-	json_array_foreach(model_part(m, "advice"), i, p)
-		put_problem(to, p);
-	if (to->rows == 0)
-		canvas_put(to, canvas_add(to), 0, to->cols, STYLE_GOOD,
-		    m->status == NULL ? "" : "none");
-}
-
 void
 panel_text(struct canvas *to, const struct model *m, enum panel p, int rows,
     int64_t now)
 {
+	json_t	*o;
+	size_t	 i;
+
 	if (p == PANEL_SUMMARY)
 		put_summary(to, m);
-	else if (p == PANEL_THROUGHPUT)
+	if (p == PANEL_THROUGHPUT)
 		put_throughput(to, m, rows, now);
-	else if (p == PANEL_PROBLEMS)
-		put_problems(to, m);
+	if (p != PANEL_PROBLEMS)
+		return;
+	json_array_foreach(model_part(m, "problems"), i, o)
+		put_problem(to, o);
+	json_array_foreach(model_part(m, "advice"), i, o)
+		put_problem(to, o);
+	if (to->rows == 0)
+		canvas_put(to, canvas_add(to), 0, to->cols, STYLE_GOOD,
+		    m->status == NULL ? "" : "none");
 }
 
 /* A page of one row: the members of all its objects, each once. */

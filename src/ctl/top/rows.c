@@ -72,39 +72,26 @@ state_of(const json_t *worker, const json_t *line, const json_t *status)
 	return member_text(line, "state");
 }
 
-/* What it delivered in a second; null if that is not known. */
-static json_t *
-rate_of(const json_t *line, const json_t *host, const json_t *before)
-{
-	const json_t	*former = line == NULL ? NULL :
-			    find(json_object_get(before, "workers"),
-			    member_text(line, "id"));
-	json_int_t	 ms = member_number(host, "at_ms") -
-			    member_number(before, "at_ms");
-
-	if (former == NULL || ms <= 0)
-		return json_null();
-	return json_integer((member_number(line, "delivered") -
-	    member_number(former, "delivered")) * 1000 / ms);
-}
-
 json_t *
 rows_of_workers(const json_t *round, const json_t *before)
 {
 	const json_t	*status = json_object_get(round, "status");
 	const json_t	*host = json_object_get(status, "this_host");
+	json_int_t	 ms = member_number(host, "at_ms") -
+			    member_number(before, "at_ms");
 	json_t		*rows = json_array(), *w;
 	size_t		 i;
 
 	json_array_foreach(json_object_get(round, "workers"), i, w) {
 		const char	*id = member_text(w, "id");
-		json_t		*row, *line;
+		json_t		*row, *line, *former;
 		json_int_t	 beat;
 
 		if (id == NULL)
 			continue;
 		row = row_of(w);
 		line = find(json_object_get(host, "workers"), id);
+		former = find(json_object_get(before, "workers"), id);
 		/* It follows from what is left of the lease. */
 		beat = member_number(round, "lease_ms") -
 		    member_number(w, "ttl_ms");
@@ -114,7 +101,11 @@ rows_of_workers(const json_t *round, const json_t *before)
 		    json_integer(beat));
 		json_object_set_new(row, "since_ms", json_integer(
 		    moment_age_ms(member_text(w, "started_at"))));
-		json_object_set_new(row, "rate", rate_of(line, host, before));
+		/* What it delivered in a second; null: it is not known. */
+		json_object_set_new(row, "rate", line == NULL ||
+		    former == NULL || ms <= 0 ? json_null() :
+		    json_integer((member_number(line, "delivered") -
+		    member_number(former, "delivered")) * 1000 / ms));
 		if (line != NULL) {
 			json_object_set(row, "ticks", json_object_get(line,
 			    "ticks"));

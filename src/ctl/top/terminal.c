@@ -125,15 +125,6 @@ terminal_show(const struct canvas *c)
 	doupdate();
 }
 
-static bool
-is_gone(void)
-{
-	struct pollfd	p = { STDIN_FILENO, POLLIN, 0 };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR |
-	    POLLNVAL)) != 0;
-}
-
 /* A key that curses does not know sends ESC [ ... letter: skip all of it. */
 static int
 skip_sequence(void)
@@ -152,8 +143,8 @@ skip_sequence(void)
 	return kind == ERR || c == 0x1b ? KEY_ESCAPE : KEY_OTHER;
 }
 
-static int
-function_key(wint_t c)
+int
+terminal_key(void)
 {
 	static const struct {
 		wint_t	curses;
@@ -166,23 +157,19 @@ function_key(wint_t c)
 		{ KEY_ENTER, KEY_RETURN }, { KEY_BTAB, KEY_BACK_TAB },
 		{ KEY_BACKSPACE, KEY_ERASE }, { KEY_DC, KEY_ERASE },
 	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (keys[i].curses == c)
-			return keys[i].ours;
-	return KEY_OTHER;
-}
-
-int
-terminal_key(void)
-{
-	wint_t	c;
-	int	kind = get_wch(&c);
+	struct pollfd	p = { STDIN_FILENO, POLLIN, 0 };
+	wint_t		c;
+	int		kind = get_wch(&c);
 
 	if (kind == ERR)
-		return is_gone() ? KEY_GONE : KEY_NONE;
-	if (kind == KEY_CODE_YES)
-		return function_key(c);
+		return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP |
+		    POLLERR | POLLNVAL)) != 0 ? KEY_GONE : KEY_NONE;
+	if (kind == KEY_CODE_YES) {
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (keys[i].curses == c)
+				return keys[i].ours;
+		return KEY_OTHER;
+	}
 	switch (c) {
 	case '\t':
 		return KEY_TAB;

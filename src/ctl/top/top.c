@@ -58,20 +58,6 @@ take_signals(void)
 }
 
 static void
-follow_signals(void)
-{
-	if (sig_took(&got_stop)) {
-		terminal_end();
-		raise(SIGSTOP);
-		got_continue = 1;
-	}
-	if (sig_took(&got_continue))
-		terminal_resume();
-	else if (sig_took(&got_resize))
-		terminal_again();
-}
-
-static void
 take_rounds(struct view *v, int64_t now)
 {
 	struct err	 e = { "" };
@@ -123,7 +109,15 @@ look(struct view *v)
 		draw(&v->canvas, &v->model, &v->ui, clock_ms());
 		terminal_show(&v->canvas);
 		wait_for_news(v);
-		follow_signals();
+		if (sig_took(&got_stop)) {
+			terminal_end();
+			raise(SIGSTOP);
+			got_continue = 1;
+		}
+		if (sig_took(&got_continue))
+			terminal_resume();
+		else if (sig_took(&got_resize))
+			terminal_again();
 	}
 }
 

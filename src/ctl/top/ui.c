@@ -91,32 +91,6 @@ move_in(int *at, int page, int key)
 	return true;
 }
 
-static void
-open_page(struct ui *u, int columns)
-{
-	if (u->page == UI_ALL)
-		u->page = UI_PANEL;
-	else if (u->page == UI_PANEL && columns > 0)
-		u->page = UI_ROW;
-	u->row_top = 0;
-}
-
-static void
-go_back(struct ui *u)
-{
-	if (u->page == UI_HELP) {
-		u->page = u->back;
-	} else if (u->page == UI_ROW) {
-		u->page = UI_PANEL;
-		free(u->row);
-		u->row = NULL;
-	} else if (u->lists[u->focus].order.filter[0] != '\0') {
-		u->lists[u->focus].order.filter[0] = '\0';
-	} else {
-		u->page = UI_ALL;
-	}
-}
-
 /* Keys that only some pages have. */
 static void
 page_key(struct ui *u, int key, int columns)
@@ -151,6 +125,8 @@ page_key(struct ui *u, int key, int columns)
 void
 ui_key(struct ui *u, int key, int columns)
 {
+	char	*filter = u->lists[u->focus].order.filter;
+
 	if (u->filtering && key != KEY_GONE) {
 		edit_filter(u, key);
 		return;
@@ -172,11 +148,25 @@ ui_key(struct ui *u, int key, int columns)
 		}
 		break;
 	case KEY_RETURN:
-		open_page(u, columns);
+		if (u->page == UI_ALL)
+			u->page = UI_PANEL;
+		else if (u->page == UI_PANEL && columns > 0)
+			u->page = UI_ROW;
+		u->row_top = 0;
 		break;
 	case KEY_ESCAPE:
 	case KEY_ERASE:
-		go_back(u);
+		if (u->page == UI_HELP) {
+			u->page = u->back;
+		} else if (u->page == UI_ROW) {
+			u->page = UI_PANEL;
+			free(u->row);
+			u->row = NULL;
+		} else if (filter[0] != '\0') {
+			filter[0] = '\0';
+		} else {
+			u->page = UI_ALL;
+		}
 		break;
 	default:
 		page_key(u, key, columns);
