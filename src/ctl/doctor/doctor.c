@@ -28,32 +28,29 @@ static const struct check {
 	{ doctor_problems, false, false },
 };
 
-/* A file that is in error tells nothing of servers and settings. */
-static bool
-may_run(const struct doctor *d, const struct check *check)
-{
-	if (d->ctl->bad_file.text[0] != '\0')
-		return check->run == doctor_problems;
-	return (d->connected || !check->connected) &&
-	    (d->learned || !check->learned);
-}
-
 int
 doctor_run(struct ctl *c)
 {
 	struct doctor	d = { .ctl = c, .lines = json_array() };
+	bool		bad = c->bad_file.text[0] != '\0';
 	char		id[IDENT_SIZE];
 
-	if (c->bad_file.text[0] == '\0')
+	if (!bad)
 		doctor_say(&d, DOCTOR_OK, "configuration", "valid; leases, "
 		    "claims and timeouts fit together");
 	/* The library of NATS must be first, see drivers.h. */
 	d.bus = drivers_new_first(c->conf, "outboxctl");
 	ident_new(id, "doctor", 0);
 	c->store = store_new(c->conf, id, c->conf->worker.lease_renew);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (may_run(&d, &checks[i]))
-			checks[i].run(&d);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		const struct check *k = &checks[i];
+
+		/* A file in error tells nothing of servers and settings. */
+		if (bad ? k->run == doctor_problems :
+		    (d.connected || !k->connected) &&
+		    (d.learned || !k->learned))
+			k->run(&d);
+	}
 	pub_free(&d.bus);
 	if (c->args.json)
 		print_object(c, d.lines);

@@ -35,51 +35,36 @@ can_follow(const struct doctor *d, struct err *e)
 	return can;
 }
 
-/* ": GRANT ...", if that is what it takes. */
-static void
-put_remedy(struct doctor *d, const char *why, struct buf *b)
-{
-	struct err	 e;
-	char		*account;
-
-	if (strstr(why, "REPLICATION") == NULL)
-		return;
-	if ((account = schema_account(d->ctl, &e)) == NULL)
-		return;
-	buf_printf(b, ": GRANT %s ON *.* TO %s (it can then read all changes "
-	    "of all databases of the server)", schema_binlog_rights(d->ctl),
-	    account);
-	free(account);
-}
-
-static bool
-is_followed(const struct doctor *d)
-{
-	json_t		*here = state_this_host(d->ctl);
-	const char	*now = member_text(json_object_get(here, "listener"),
-			    "state");
-	bool		 is = now != NULL && strcmp(now, "running") == 0;
-
-	json_decref(here);
-	return is;
-}
-
 /* With auto a choice of the operator, which may stay as it is. */
 static void
-say_refusal(struct doctor *d, const struct err *e)
+say_refusal(struct doctor *d, const struct err *refusal)
 {
-	const char	*why = strncmp(e->text, PREFIX, strlen(PREFIX)) == 0 ?
-			    e->text + strlen(PREFIX) : e->text;
-	struct buf	 b = { 0 };
+	const struct conf	*c = d->ctl->conf;
+	const char		*why = strncmp(refusal->text, PREFIX,
+				    strlen(PREFIX)) == 0 ?
+				    refusal->text + strlen(PREFIX) :
+				    refusal->text;
+	json_t			*here = state_this_host(d->ctl);
+	const char		*listener = member_text(json_object_get(here,
+				    "listener"), "state");
+	struct buf		 b = { 0 };
+	struct err		 e;
+	char			*account;
 
 	buf_str(&b, why);
-	put_remedy(d, why, &b);
+	if (strstr(why, "REPLICATION") != NULL &&
+	    (account = schema_account(d->ctl, &e)) != NULL) {
+		buf_printf(&b, ": GRANT %s ON *.* TO %s (it can then read all "
+		    "changes of all databases of the server)",
+		    schema_binlog_rights(d->ctl), account);
+		free(account);
+	}
 	/* A server goes on with a connection whose account has lost the right. */
-	if (is_followed(d))
+	if (listener != NULL && strcmp(listener, "running") == 0)
 		doctor_say(d, DOCTOR_ADVICE, "binlog", "the daemon of this "
 		    "host follows it until its connection ends, and then its "
 		    "workers poll: %s", b.data);
-	else if (d->ctl->conf->wake.binlog == WAKE_ON)
+	else if (c->wake.binlog == WAKE_ON)
 		doctor_say(d, DOCTOR_FAIL, "binlog", "wake.binlog is on, but "
 		    "workers poll: %s", b.data);
 	else
@@ -88,8 +73,9 @@ say_refusal(struct doctor *d, const struct err *e)
 		    "(worker.idle_backoff_ms); to send it at once let the "
 		    "account follow the binlog, or set wake.binlog: false to "
 		    "leave it at that: %s",
-		    (long long)d->ctl->conf->worker.idle_backoff_ms, b.data);
+		    (long long)c->worker.idle_backoff_ms, b.data);
 	buf_free(&b);
+	json_decref(here);
 }
 
 void

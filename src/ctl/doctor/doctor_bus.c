@@ -52,22 +52,6 @@ connect_bus(struct doctor *d)
 	return false;
 }
 
-/* One that is unfit or loses messages is a problem, see doctor_problems.c. */
-static void
-check_nats_stream(struct doctor *d)
-{
-	struct stream_report	r;
-	struct err		e;
-
-	if (d->ctl->conf->nats.stream[0] == '\0')
-		doctor_say(d, DOCTOR_ADVICE, "stream", "not checked, and "
-		    "messages that it loses are not found: set nats.stream");
-	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
-	    !r.full && r.unheard.text[0] == '\0' && r.warnings.n == 0)
-		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject",
-		    d->ctl->conf->nats.stream);
-}
-
 static bool
 keep_on(void *arg)
 {
@@ -111,28 +95,30 @@ check_nats_rights(struct doctor *d)
 	    c->nats.stream, c->nats.stream);
 }
 
-/* Of each server on this host. */
-static void
-check_nats_store(struct doctor *d)
-{
-	const struct conf_list	*servers = &d->ctl->conf->nats.servers;
-	char			 host[CONF_HOST];
-
-	for (size_t i = 0; i < servers->n; i++) {
-		conf_url_host(servers->items[i], host);
-		if (conf_is_loopback(host))
-			doctor_store(d, servers->items[i]);
-	}
-}
-
 static void
 check_nats(struct doctor *d)
 {
-	if (!connect_bus(d) || d->ctl->conf->nats.core)
+	const struct conf	*c = d->ctl->conf;
+	struct stream_report	 r;
+	struct err		 e;
+	char			 host[CONF_HOST];
+
+	if (!connect_bus(d) || c->nats.core)
 		return;
-	check_nats_stream(d);
+	/* An unfit or lossy one is a problem, see doctor_problems.c. */
+	if (c->nats.stream[0] == '\0')
+		doctor_say(d, DOCTOR_ADVICE, "stream", "not checked, and "
+		    "messages that it loses are not found: set nats.stream");
+	else if (d->bus.ops->check(d->bus.arg, &r, &e) && !r.unfit &&
+	    !r.full && r.unheard.text[0] == '\0' && r.warnings.n == 0)
+		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject",
+		    c->nats.stream);
 	check_nats_rights(d);
-	check_nats_store(d);
+	for (size_t i = 0; i < c->nats.servers.n; i++) {
+		conf_url_host(c->nats.servers.items[i], host);
+		if (conf_is_loopback(host))
+			doctor_store(d, c->nats.servers.items[i]);
+	}
 }
 
 static void
@@ -144,22 +130,6 @@ check_endpoint_tls(struct doctor *d, const char *endpoint)
 	if (strncmp(endpoint, "http:", 5) == 0 && !conf_is_loopback(host))
 		doctor_say(d, DOCTOR_ADVICE, "endpoint tls", "%s: messages can "
 		    "be read on the network: write https://", endpoint);
-}
-
-/* http.endpoint, and those that routes have in its place. */
-static void
-check_http(struct doctor *d)
-{
-	const struct conf	*c = d->ctl->conf;
-	const struct conf_route	*r = c->publish.routes.items;
-
-	check_endpoint_tls(d, c->http.endpoint);
-	for (size_t i = 0; i < c->publish.routes.n; i++)
-		check_endpoint_tls(d, r[i].endpoint);
-	if (c->http.signing_keys.n == 0)
-		doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are not "
-		    "signed, so the receiver cannot tell who sent them: set "
-		    "http.signing_keys");
 }
 
 static void
@@ -193,6 +163,7 @@ doctor_broker(struct doctor *d)
 {
 	const struct pub	*p = &d->bus;
 	const struct conf	*c = d->ctl->conf;
+	const struct conf_route	*r = c->publish.routes.items;
 	char			 where[CONF_DESTINATION];
 	struct err		 e;
 
@@ -204,8 +175,15 @@ doctor_broker(struct doctor *d)
 	conf_warn(c, say_warning, d);
 	if (conf_uses_driver(c, DRIVER_NATS))
 		check_nats_tls(d);
-	if (conf_uses_driver(c, DRIVER_HTTP))
-		check_http(d);
+	if (conf_uses_driver(c, DRIVER_HTTP)) {
+		check_endpoint_tls(d, c->http.endpoint);
+		for (size_t i = 0; i < c->publish.routes.n; i++)
+			check_endpoint_tls(d, r[i].endpoint);
+		if (c->http.signing_keys.n == 0)
+			doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are "
+			    "not signed, so the receiver cannot tell who sent "
+			    "them: set http.signing_keys");
+	}
 	if (c->publish.driver == DRIVER_NATS)
 		check_nats(d);
 	else

@@ -48,12 +48,6 @@ doctor_connect(struct doctor *d)
 		    "the session is READ COMMITTED", store_peer(s));
 }
 
-static bool
-is_value(const char *value, const char *wanted)
-{
-	return strcasecmp(value, wanted) == 0;
-}
-
 /*
  * Variables with one right value, and the cost of any other.  Variables that a
  * server lacks are not checked.
@@ -72,27 +66,7 @@ static const struct variable {
 	{ "binlog_format", "ROW", "the binlog listener reads row events only: "
 	  "SET GLOBAL binlog_format = ROW" },
 };
-
-/* binlog_format and sync_binlog matter only with a binlog. */
-static bool
-matters(const struct doctor *d, const char *name, bool binlog)
-{
-	if (strcmp(name, "binlog_format") == 0)
-		return binlog && d->ctl->conf->wake.binlog == WAKE_ON;
-	return binlog || strcmp(name, "sync_binlog") != 0;
-}
-
-static void
-judge_variable(struct doctor *d, const char *name, const char *value,
-    bool binlog)
-{
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (strcmp(variables[i].name, name) == 0 &&
-		    !is_value(value, variables[i].wanted) &&
-		    matters(d, name, binlog))
-			doctor_say(d, DOCTOR_ADVICE, "server", "%s is %s: %s",
-			    name, value, variables[i].cost);
-}
+#define NVARIABLES	(sizeof(variables) / sizeof(variables[0]))
 
 static void
 check_variables(struct doctor *d)
@@ -101,24 +75,44 @@ check_variables(struct doctor *d)
 	bool		 binlog = false;
 
 	store_sql(d->ctl->store, "SHOW SESSION VARIABLES WHERE Variable_name "
-	    "IN ('log_bin':names)", SQL_LABELS_OF("names", variables,
-	    sizeof(variables) / sizeof(variables[0]), name));
+	    "IN ('log_bin':names)",
+	    SQL_LABELS_OF("names", variables, NVARIABLES, name));
 	if ((rows = doctor_query(d, "server")) == NULL)
 		return;
 	while (db_next(rows))
 		if (strcmp(db_text(rows, 0), "log_bin") == 0)
-			binlog = is_value(db_text(rows, 1), "ON");
+			binlog = strcasecmp(db_text(rows, 1), "ON") == 0;
 	db_rewind(rows);
-	while (db_next(rows))
-		judge_variable(d, db_text(rows, 0), db_text(rows, 1), binlog);
+	while (db_next(rows)) {
+		const char	*name = db_text(rows, 0);
+		const char	*value = db_text(rows, 1);
+
+		/* Two of them matter only with a binlog. */
+		if (strcmp(name, "binlog_format") == 0 &&
+		    (!binlog || d->ctl->conf->wake.binlog != WAKE_ON))
+			continue;
+		if (strcmp(name, "sync_binlog") == 0 && !binlog)
+			continue;
+		for (size_t i = 0; i < NVARIABLES; i++)
+			if (strcmp(variables[i].name, name) == 0 &&
+			    strcasecmp(value, variables[i].wanted) != 0)
+				doctor_say(d, DOCTOR_ADVICE, "server",
+				    "%s is %s: %s", name, value,
+				    variables[i].cost);
+	}
 	db_rows_free(rows);
 }
 
-static void
-check_mysql_tls(struct doctor *d)
+void
+doctor_server(struct doctor *d)
 {
+	size_t		 before = json_array_size(d->lines);
 	struct db_rows	*rows;
 	const char	*cipher = "";
+
+	check_variables(d);
+	if (json_array_size(d->lines) == before)
+		doctor_say(d, DOCTOR_OK, "server", "commits are durable");
 
 	store_sql(d->ctl->store, "SHOW SESSION STATUS LIKE 'Ssl_cipher'");
 	if ((rows = doctor_query(d, "database tls")) == NULL)
@@ -135,17 +129,6 @@ check_mysql_tls(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "database tls", "not needed on this "
 		    "host");
 	db_rows_free(rows);
-}
-
-void
-doctor_server(struct doctor *d)
-{
-	size_t	before = json_array_size(d->lines);
-
-	check_variables(d);
-	if (json_array_size(d->lines) == before)
-		doctor_say(d, DOCTOR_OK, "server", "commits are durable");
-	check_mysql_tls(d);
 }
 
 static int64_t
@@ -250,26 +233,12 @@ check_moments(struct doctor *d)
 	db_rows_free(rows);
 }
 
-/* What a message id is made of must not change by itself. */
-static void
-check_ids(struct doctor *d)
-{
-	const struct store	*s = d->ctl->store;
-	const char		*why, *word;
-
-	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++)
-		if (why[0] != '\0')
-			doctor_say(d, DOCTOR_FAIL, "message ids", "%s.%s %s: "
-			    "ids leave it out, and its value in messages is "
-			    "any; outboxctl schema check names the ALTER",
-			    store_table_name(s, T_EVENTS),
-			    store_column_name(s, word), why);
-}
-
 void
 doctor_tables(struct doctor *d)
 {
-	size_t	before = json_array_size(d->lines);
+	const struct store	*s = d->ctl->store;
+	size_t			 before = json_array_size(d->lines);
+	const char		*why, *word;
 
 	log_to(on_line, d, LOG_LVL_WARN);
 	d->learned = store_learn(d->ctl->store, &d->away) == 0;
@@ -281,5 +250,12 @@ doctor_tables(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "tables", "all exist, with all "
 		    "columns and the index of the claim");
 	check_moments(d);
-	check_ids(d);
+	/* What a message id is made of must not change by itself. */
+	for (size_t i = 0; (why = store_unstable(s, i, &word)) != NULL; i++)
+		if (why[0] != '\0')
+			doctor_say(d, DOCTOR_FAIL, "message ids", "%s.%s %s: "
+			    "ids leave it out, and its value in messages is "
+			    "any; outboxctl schema check names the ALTER",
+			    store_table_name(s, T_EVENTS),
+			    store_column_name(s, word), why);
 }

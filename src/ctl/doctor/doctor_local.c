@@ -24,28 +24,6 @@ ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Does the key name a file with a secret? */
-static bool
-is_secret(const struct conf_key *k)
-{
-	return k->type == CONF_STRING && (ends_with(k->name, "_file") ||
-	    ends_with(k->name, "tls.key"));
-}
-
-static bool
-is_member(const struct passwd *pw, gid_t gid)
-{
-	gid_t	groups[GROUPS];
-	int	n = GROUPS;
-
-	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
-		n = GROUPS;
-	for (int i = 0; i < n; i++)
-		if (groups[i] == gid)
-			return true;
-	return false;
-}
-
 /* The daemon, started as root, changes to master.user: may that user? */
 static bool
 may_use(const struct doctor *d, const char *path, const struct stat *st,
@@ -54,6 +32,8 @@ may_use(const struct doctor *d, const char *path, const struct stat *st,
 	const char		*user = d->ctl->conf->master.user;
 	struct passwd		*pw = NULL;
 	mode_t			 bits = (mode_t)how;
+	gid_t			 groups[GROUPS];
+	int			 n = GROUPS;
 
 	if (geteuid() == 0 && user[0] != '\0')
 		pw = getpwnam(user);
@@ -61,18 +41,12 @@ may_use(const struct doctor *d, const char *path, const struct stat *st,
 		return access(path, how) == 0;
 	if (st->st_uid == pw->pw_uid)
 		return (st->st_mode >> 6 & bits) == bits;
-	if (is_member(pw, st->st_gid))
-		return (st->st_mode >> 3 & bits) == bits;
+	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) < 0)
+		n = GROUPS;
+	for (int i = 0; i < n; i++)
+		if (groups[i] == st->st_gid)
+			return (st->st_mode >> 3 & bits) == bits;
 	return (st->st_mode & bits) == bits;
-}
-
-/* The operator's password is outboxctl's: the daemon need not read it. */
-static bool
-is_readable(const struct doctor *d, const char *key, const char *path,
-    const struct stat *st)
-{
-	return strncmp(key, "mysql.operator.", strlen("mysql.operator.")) ==
-	    0 ? access(path, R_OK) == 0 : may_use(d, path, st, R_OK);
 }
 
 static void
@@ -81,6 +55,7 @@ check_secret(struct doctor *d, const char *key, const char *path)
 	struct buf	word = { 0 };
 	struct stat	st;
 	unsigned	mode;
+	bool		readable;
 
 	if (stat(path, &st) < 0) {
 		doctor_say(d, DOCTOR_FAIL, key, "%s: %s", path,
@@ -89,7 +64,11 @@ check_secret(struct doctor *d, const char *key, const char *path)
 	}
 	display_put_word(&word, path);
 	mode = st.st_mode & 0777;
-	if (!is_readable(d, key, path, &st))
+	/* The daemon need not read the operator's password: outboxctl does. */
+	readable = strncmp(key, "mysql.operator.",
+	    strlen("mysql.operator.")) == 0 ? access(path, R_OK) == 0 :
+	    may_use(d, path, &st, R_OK);
+	if (!readable)
 		doctor_say(d, DOCTOR_FAIL, key, "%s: the daemon may not read "
 		    "it: chown or chgrp it to the daemon's user", path);
 	else if (mode & 7)
@@ -103,44 +82,35 @@ check_secret(struct doctor *d, const char *key, const char *path)
 	buf_free(&word);
 }
 
-static size_t
-doctor_http_files(struct doctor *d)
-{
-	const struct conf_records	*keys = &d->ctl->conf->http.signing_keys;
-	const struct conf_records	*headers = &d->ctl->conf->http.headers;
-	const struct conf_signing_key	*key = keys->items;
-	const struct conf_header	*header = headers->items;
-	size_t				 found = keys->n;
-
-	for (size_t i = 0; i < keys->n; i++)
-		check_secret(d, "http.signing_keys", key[i].file);
-	for (size_t i = 0; i < headers->n; i++)
-		if (header[i].file[0] != '\0') {
-			check_secret(d, "http.headers", header[i].file);
-			found++;
-		}
-	return found;
-}
-
 void
 doctor_secrets(struct doctor *d)
 {
+	const struct conf	*c = d->ctl->conf;
 	size_t			 n, found = 0;
 	const struct conf_key	*keys = conf_keys(&n);
+	const struct conf_signing_key *signing = c->http.signing_keys.items;
+	const struct conf_header	*header = c->http.headers.items;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *path;
 
-		if (!is_secret(&keys[i]))
+		if (keys[i].type != CONF_STRING ||
+		    (!ends_with(keys[i].name, "_file") &&
+		    !ends_with(keys[i].name, "tls.key")))
 			continue;
-		path = *(char *const *)((const char *)d->ctl->conf +
-		    keys[i].at);
+		path = *(char *const *)((const char *)c + keys[i].at);
 		if (path[0] == '\0')
 			continue;
 		check_secret(d, keys[i].name, path);
 		found++;
 	}
-	found += doctor_http_files(d);
+	for (size_t i = 0; i < c->http.signing_keys.n; i++, found++)
+		check_secret(d, "http.signing_keys", signing[i].file);
+	for (size_t i = 0; i < c->http.headers.n; i++)
+		if (header[i].file[0] != '\0') {
+			check_secret(d, "http.headers", header[i].file);
+			found++;
+		}
 	if (found == 0)
 		doctor_say(d, DOCTOR_OK, "secrets", "none is read from a file");
 }

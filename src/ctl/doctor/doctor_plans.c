@@ -39,19 +39,6 @@ has_index(const struct plans *p)
 	return store_index(p->doctor->ctl->store) != INDEX_NONE;
 }
 
-/* Plans show the aliases of tables. */
-static const char *
-full_name(const struct store *s, const char *table)
-{
-	if (strcmp(table, "o") == 0)
-		return store_table_name(s, T_OUTBOX);
-	if (strcmp(table, "e") == 0)
-		return store_table_name(s, T_EVENTS);
-	if (strcmp(table, "p") == 0)
-		return store_table_name(s, T_PARTITIONS);
-	return table;
-}
-
 /* Messages flow; if they are too slow, a problem of the backlog says so. */
 static void
 refuse_plan(struct plans *p, const char *what, const char *table,
@@ -75,51 +62,36 @@ refuse_plan(struct plans *p, const char *what, const char *table,
 }
 
 /*
- * With LIMIT on an ordered index the plan shows the rows it expects to read;
- * without the claim's index that estimate is wrong.
+ * The line for the result of a union has no table, or "<union1,2>".  With LIMIT
+ * on an ordered index the plan shows the rows it expects to read; without the
+ * claim's index that estimate is wrong.
  */
-static bool
-reads_all(const struct plans *p, const char *table, const struct db_rows *plan)
-{
-	const char	*type = cell(plan, "type");
-	bool		 in_order = strcmp(type, "index") == 0;
-
-	if (!in_order && strcmp(type, "ALL") != 0)
-		return false;
-	return strtoull(cell(plan, "rows"), NULL, 10) > FEW ||
-	    (in_order && !has_index(p) && strcmp(table,
-	    store_table_name(p->doctor->ctl->store, T_OUTBOX)) == 0);
-}
-
-/* The line for the result of a union has no table, or "<union1,2>". */
 static void
 judge_line(struct plans *p, const char *what, const struct db_rows *plan)
 {
-	const char	*table = full_name(p->doctor->ctl->store,
-			    cell(plan, "table"));
+	const struct store	*s = p->doctor->ctl->store;
+	const char		*table = cell(plan, "table");
+	const char		*type = cell(plan, "type");
+	const char		*outbox = store_table_name(s, T_OUTBOX);
+	bool			 in_order = strcmp(type, "index") == 0;
+	bool			 many = strtoull(cell(plan, "rows"), NULL,
+				    10) > FEW;
 
+	/* Plans show the aliases of tables. */
+	if (strcmp(table, "o") == 0)
+		table = outbox;
+	else if (strcmp(table, "e") == 0)
+		table = store_table_name(s, T_EVENTS);
+	else if (strcmp(table, "p") == 0)
+		table = store_table_name(s, T_PARTITIONS);
 	if (table[0] == '\0' || table[0] == '<')
 		return;
-	if (reads_all(p, table, plan))
+	if ((in_order && (many ||
+	    (!has_index(p) && strcmp(table, outbox) == 0))) ||
+	    (many && strcmp(type, "ALL") == 0))
 		refuse_plan(p, what, table, "reads all of");
 	else if (strstr(cell(plan, "Extra"), "filesort") != NULL)
 		refuse_plan(p, what, table, "sorts what it reads of");
-}
-
-/* Several statements may lack the same right: tell each reason once. */
-static void
-tell_error(struct plans *p, const struct err *e)
-{
-	const char	*what = strstr(e->text, ": ");
-
-	what = what == NULL ? e->text : what + 2;	/* the statement's name */
-	p->bad++;
-	if (json_object_get(p->told, what) != NULL) {
-		p->same++;
-		return;
-	}
-	json_object_set_new(p->told, what, json_true());
-	doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s", e->text);
 }
 
 static void
@@ -128,11 +100,23 @@ judge_plan(void *arg, const char *what, struct db_rows *plan,
 {
 	struct plans	*p = arg;
 	unsigned	 bad = p->bad;
+	const char	*why;
 
 	p->seen++;
-	if (plan == NULL)
-		tell_error(p, e);
-	while (plan != NULL && p->bad == bad && db_next(plan))
+	if (plan == NULL) {
+		/* Several statements may lack the same right: tell it once. */
+		why = strstr(e->text, ": ");
+		why = why == NULL ? e->text : why + 2;
+		p->bad++;
+		if (json_object_get(p->told, why) != NULL) {
+			p->same++;
+			return;
+		}
+		json_object_set_new(p->told, why, json_true());
+		doctor_say(p->doctor, DOCTOR_FAIL, "plans", "%s", e->text);
+		return;
+	}
+	while (p->bad == bad && db_next(plan))
 		judge_line(p, what, plan);
 }
 
@@ -154,35 +138,30 @@ some_rows(struct doctor *d, size_t *n, struct err *e)
 	return list;
 }
 
-static void
-settle_as(struct store *s, struct batch *b, enum outcome outcome)
-{
-	struct settled	done = { 0 };
-	struct err	e;
-
-	for (size_t i = 0; i < b->n; i++) {
-		msg_fail(&b->msgs[i], outcome, "why");
-		b->msgs[i].reason = "message";
-		b->msgs[i].written = false;
-	}
-	store_settle(s, b, &done, &e);
-}
-
 /* Each call returns nothing, or the error that it was only explained. */
 static void
-explain_all(struct store *s, const struct range *ranges, size_t nranges,
-    const uint64_t *list, size_t n)
+explain_all(struct plans *p, const uint64_t *list, size_t n,
+    const struct store_view *v)
 {
 	static const enum outcome	 outcomes[] = { OUT_DELIVERED,
 	    OUT_RETRY, OUT_DEFER, OUT_DEAD, OUT_UNSENT };
+	struct store			*s = p->doctor->ctl->store;
+	const struct conf		*conf = p->doctor->ctl->conf;
+	struct range			 ranges[STORE_RANGES];
+	size_t				 nranges = 0, nc;
 	struct batch			 b = { 0 };
 	struct waiting_list		 w;
 	struct candidate		*c = NULL;
-	size_t				 nc;
 	uint64_t			 claimed;
 	struct glance			 glance;
 	struct err			 e;
 
+	for (; nranges < v->nleases && nranges < STORE_RANGES; nranges++)
+		ranges[nranges] = (struct range){ v->leases[nranges].label,
+		    v->leases[nranges].epoch, (size_t)conf->worker.batch_size };
+	if (nranges == 0)
+		ranges[nranges++] = (struct range){ "p00", 1, 1 };
+	store_explain(s, judge_plan, p);
 	if (store_may_glance(s))
 		store_glance(s, 1, &glance, &e);
 	store_candidates(s, ranges, nranges, &c, &nc, &e);
@@ -194,27 +173,17 @@ explain_all(struct store *s, const struct range *ranges, size_t nranges,
 	b.msgs = xcalloc(n, sizeof(*b.msgs));
 	for (b.n = 0; b.n < n; b.n++)
 		b.msgs[b.n] = (struct msg){ .sequence = list[b.n] };
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
-		settle_as(s, &b, outcomes[i]);
+	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+		struct settled	done = { 0 };
+
+		for (size_t k = 0; k < b.n; k++) {
+			msg_fail(&b.msgs[k], outcomes[i], "why");
+			b.msgs[k].reason = "message";
+			b.msgs[k].written = false;
+		}
+		store_settle(s, &b, &done, &e);
+	}
 	batch_free(&b);
-}
-
-static void
-ask_with(struct doctor *d, struct plans *p, const uint64_t *list, size_t n,
-    const struct store_view *v)
-{
-	struct store	*s = d->ctl->store;
-	struct range	 ranges[STORE_RANGES];
-	size_t		 nranges = 0;
-
-	for (; nranges < v->nleases && nranges < STORE_RANGES; nranges++)
-		ranges[nranges] = (struct range){ v->leases[nranges].label,
-		    v->leases[nranges].epoch,
-		    (size_t)d->ctl->conf->worker.batch_size };
-	if (nranges == 0)
-		ranges[nranges++] = (struct range){ "p00", 1, 1 };
-	store_explain(s, judge_plan, p);
-	explain_all(s, ranges, nranges, list, n);
 	store_explain(s, NULL, NULL);
 }
 
@@ -234,7 +203,7 @@ doctor_plans(struct doctor *d)
 		free(list);
 		return;
 	}
-	ask_with(d, &p, list, n, &v);
+	explain_all(&p, list, n, &v);
 	json_decref(p.told);
 	if (p.same > 0)
 		doctor_say(d, DOCTOR_FAIL, "plans", "%s more fail "

@@ -31,17 +31,6 @@ print_line(const struct doctor *d, enum doctor_level level, const char *what,
 	free(line);
 }
 
-/* In one line on a terminal, too: it is there to be copied. */
-static void
-print_remedy(const char *remedy)
-{
-	char	*text = xstrdup(remedy);
-
-	display_clean(text);
-	display_print(screen_out(), "%*sremedy: %s\n", INDENT, "", text);
-	free(text);
-}
-
 static void
 add_line(struct doctor *d, enum doctor_level level, const char *what,
     const char *text)
@@ -81,6 +70,7 @@ doctor_say_problem(struct doctor *d, enum doctor_level level,
 	const char	*what = member_text(problem, "id");
 	const char	*text = member_text(problem, "text");
 	const char	*remedy = member_text(problem, "remedy");
+	char		*copy;
 
 	add_line(d, level, what, text);
 	if (d->ctl->args.json)
@@ -89,6 +79,11 @@ doctor_say_problem(struct doctor *d, enum doctor_level level,
 		print_line(d, level, what, text);
 	} else {
 		print_line(d, level, what, member_text(problem, "why"));
-		print_remedy(remedy);
+		/* In one line on a terminal, too: it is there to be copied. */
+		copy = xstrdup(remedy);
+		display_clean(copy);
+		display_print(screen_out(), "%*sremedy: %s\n", INDENT, "",
+		    copy);
+		free(copy);
 	}
 }

@@ -6,33 +6,34 @@
 #include "ctl/doctor/doctor.h"
 #include "ctl/state/state.h"
 
-/* store_settings() would set a missing count, so check first. */
-static bool
-has_count(struct doctor *d)
-{
-	struct db_rows	*rows;
-	bool		 has;
-
-	store_sql(d->ctl->store, "SELECT 1 FROM {settings} WHERE id = 1 AND "
-	    "partition_count IS NULL");
-	if ((rows = doctor_query(d, "settings")) == NULL)
-		return false;
-	has = db_nrows(rows) == 0;
-	db_rows_free(rows);
-	if (!has)
-		doctor_say(d, DOCTOR_ADVICE, "settings", "no partition count "
-		    "yet, so producers cannot enqueue: start the daemon, which "
-		    "sets it");
-	return has;
-}
-
-/* Workers of other programs take single labels, not classes. */
+/* An open change of the count is no failure; warn once it can be finished. */
 static int
-check_strangers(struct doctor *d, struct err *e)
+check_declared_counts(struct doctor *d, struct err *e)
 {
-	struct store_view	v;
+	struct ctl		*c = d->ctl;
+	struct counts		 k;
+	struct former_use	 u;
+	struct store_view	 v;
+	char			*text;
+	bool			 may;
 
-	if (store_view(d->ctl->store, NULL, &v, e) < 0)
+	if (state_counts(c, &k, e) < 0 || state_former_use(c, &u, e) < 0)
+		return -1;
+	if (k.nformer == 0)
+		return 0;
+	text = state_counts_text(&k);
+	may = u.noted && u.wait_ms == 0;
+	doctor_say(d, may ? DOCTOR_ADVICE : DOCTOR_OK, "settings", "declared "
+	    "partition counts: %s; changed: %s; last message under a label of "
+	    "another count: %s%s", text,
+	    u.since[0] == '\0' ? "never" : u.since,
+	    u.last[0] == '\0' ? "never" : u.last, may ?
+	    ": when no producer uses a former count, run outboxctl "
+	    "partitions sync --finish" : "");
+	free(text);
+
+	/* Workers of other programs take single labels, not classes. */
+	if (store_view(c->store, NULL, &v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v.nids; i++)
 		if (!ident_is_valid(v.ids[i]))
@@ -42,55 +43,6 @@ check_strangers(struct doctor *d, struct err *e)
 			    v.ids[i]);
 	store_view_free(&v);
 	return 0;
-}
-
-/* An open change of the count is no failure; warn once it can be finished. */
-static int
-check_former(struct doctor *d, const struct counts *k,
-    const struct former_use *u, struct err *e)
-{
-	char	*text = state_counts_text(k);
-	bool	 may = u->noted && u->wait_ms == 0;
-
-	doctor_say(d, may ? DOCTOR_ADVICE : DOCTOR_OK, "settings", "declared "
-	    "partition counts: %s; changed: %s; last message under a label of "
-	    "another count: %s%s", text,
-	    u->since[0] == '\0' ? "never" : u->since,
-	    u->last[0] == '\0' ? "never" : u->last, may ?
-	    ": when no producer uses a former count, run outboxctl "
-	    "partitions sync --finish" : "");
-	free(text);
-	return check_strangers(d, e);
-}
-
-static int
-check_declared_counts(struct doctor *d, struct err *e)
-{
-	struct ctl		*c = d->ctl;
-	struct counts		 k;
-	struct former_use	 u;
-
-	if (state_counts(c, &k, e) < 0 || state_former_use(c, &u, e) < 0)
-		return -1;
-	return k.nformer > 0 ? check_former(d, &k, &u, e) : 0;
-}
-
-static void
-check_count(struct doctor *d)
-{
-	unsigned	ours = (unsigned)d->ctl->conf->outbox.partition_count;
-	unsigned	count = ours;
-	struct err	e;
-
-	if (store_settings(d->ctl->store, &count, &e) < 0)
-		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	else if (count != ours)
-		doctor_say(d, DOCTOR_ADVICE, "settings", "the database has %u "
-		    "partitions and outbox.partition_count is %u: the "
-		    "database's count is used; correct the file, or run "
-		    "outboxctl partitions sync", count, ours);
-	else
-		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
 }
 
 /* Of the newest events, keys that are in several partitions. */
@@ -130,13 +82,38 @@ check_keys(struct doctor *d, struct err *e)
 void
 doctor_settings(struct doctor *d)
 {
-	struct store	*s = d->ctl->store;
-	struct err	 e;
+	unsigned	ours = (unsigned)d->ctl->conf->outbox.partition_count;
+	unsigned	count = ours;
+	bool		pillar = store_is_pillar(d->ctl->store), missing;
+	struct db_rows	*rows;
+	struct err	e;
 
-	if (!store_is_pillar(s) && !has_count(d))
-		return;
+	/* store_settings() would set a missing count, so check first. */
+	if (!pillar) {
+		store_sql(d->ctl->store, "SELECT 1 FROM {settings} "
+		    "WHERE id = 1 AND partition_count IS NULL");
+		if ((rows = doctor_query(d, "settings")) == NULL)
+			return;
+		missing = db_nrows(rows) > 0;
+		db_rows_free(rows);
+		if (missing) {
+			doctor_say(d, DOCTOR_ADVICE, "settings", "no partition "
+			    "count yet, so producers cannot enqueue: start the "
+			    "daemon, which sets it");
+			return;
+		}
+	}
 	if (check_declared_counts(d, &e) < 0 || check_keys(d, &e) < 0)
 		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
-	if (!store_is_pillar(s))
-		check_count(d);
+	if (pillar)
+		return;
+	if (store_settings(d->ctl->store, &count, &e) < 0)
+		doctor_say(d, DOCTOR_FAIL, "settings", "%s", e.text);
+	else if (count != ours)
+		doctor_say(d, DOCTOR_ADVICE, "settings", "the database has %u "
+		    "partitions and outbox.partition_count is %u: the "
+		    "database's count is used; correct the file, or run "
+		    "outboxctl partitions sync", count, ours);
+	else
+		doctor_say(d, DOCTOR_OK, "settings", "%u partitions", count);
 }

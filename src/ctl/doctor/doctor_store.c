@@ -23,28 +23,20 @@
 #define LISTENS	"0A"		/* its state in /proc/net/tcp */
 #define MAX	(1024 * 1024)	/* of a file that is read */
 
-/* A file of /proc or of the server, with a NUL behind; NULL: not readable. */
+/* A file of /proc/PID, with a NUL behind; NULL: not readable. */
 static char *
-read_text(const char *path, size_t *n)
+read_of_process(long pid, const char *name, size_t *n)
 {
+	char	*path = xasprintf("/proc/%ld/%s", pid, name);
 	FILE	*f = fopen(path, "re");
 	char	*text;
 
+	free(path);
 	if (f == NULL)
 		return NULL;
 	text = xcalloc(MAX + 1, 1);
 	*n = fread(text, 1, MAX, f);
 	fclose(f);
-	return text;
-}
-
-static char *
-read_of_process(long pid, const char *name, size_t *n)
-{
-	char	*path = xasprintf("/proc/%ld/%s", pid, name);
-	char	*text = read_text(path, n);
-
-	free(path);
 	return text;
 }
 
@@ -181,24 +173,6 @@ struct store_of {
 	size_t	 nwords;
 };
 
-/* The path of its configuration is that of its own file system. */
-static void
-read_server(struct store_of *s)
-{
-	const char	*option;
-	char		*path;
-	size_t		 n;
-
-	s->words = read_of_process(s->pid, "cmdline", &s->nwords);
-	option = s->words == NULL ? NULL : find_option(s->words, s->nwords,
-	    "c", "config");
-	if (option == NULL)
-		return;
-	path = xasprintf("%s%s", option[0] == '/' ? "root" : "cwd/", option);
-	s->conf = read_of_process(s->pid, path, &n);
-	free(path);
-}
-
 /* Only if its whole configuration is known. */
 static bool
 has_jetstream(const struct store_of *s)
@@ -229,50 +203,26 @@ default_directory(const struct store_of *s)
 	return path;
 }
 
-/* The directory that was given; NULL: none.  The caller frees. */
-static char *
-given_directory(const struct store_of *s)
-{
-	const char	*option = find_option(s->words, s->nwords, "sd",
-			    "store_dir");
-	char		*key = NULL;
-
-	if (option != NULL)
-		return xstrdup(option);
-	if (s->conf != NULL && (key = find_key(s->conf, "store_dir")) == NULL)
-		key = find_key(s->conf, "storedir");
-	return key;
-}
-
-static bool
-is_temporary(const char *path)
-{
-	return strncmp(path, "/tmp/", 5) == 0 ||
-	    strncmp(path, "/var/tmp/", 9) == 0;
-}
-
-/* Does it see another /tmp than we do? */
-static bool
-has_own_tmp(const struct store_of *s)
-{
-	char		*path = xasprintf("/proc/%ld/root/tmp", s->pid);
-	struct stat	 its, ours;
-	bool		 own = stat(path, &its) == 0 &&
-			    stat("/tmp", &ours) == 0 &&
-			    (its.st_dev != ours.st_dev ||
-			    its.st_ino != ours.st_ino);
-
-	free(path);
-	return own;
-}
-
 static void
 judge(struct doctor *d, const struct store_of *s)
 {
-	char	*given = given_directory(s);
-	char	*dir = given != NULL ? given : default_directory(s);
-	bool	 own = has_own_tmp(s), gone = is_temporary(dir);
+	const char	*option = find_option(s->words, s->nwords, "sd",
+			    "store_dir");
+	char		*given = option == NULL ? NULL : xstrdup(option);
+	char		*tmp = xasprintf("/proc/%ld/root/tmp", s->pid), *dir;
+	struct stat	 its, ours;
+	bool		 own, gone;
 
+	if (given == NULL && s->conf != NULL)
+		given = find_key(s->conf, "store_dir");
+	if (given == NULL && s->conf != NULL)
+		given = find_key(s->conf, "storedir");
+	dir = given != NULL ? given : default_directory(s);
+	/* Does it see another /tmp than we do? */
+	own = stat(tmp, &its) == 0 && stat("/tmp", &ours) == 0 &&
+	    (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+	gone = strncmp(dir, "/tmp/", 5) == 0 ||
+	    strncmp(dir, "/var/tmp/", 9) == 0;
 	if (gone && (own || given == NULL))
 		doctor_say(d, DOCTOR_WARN, "broker store", "nats-server, pid "
 		    "%ld, keeps its streams in %s%s, which %s: set "
@@ -285,20 +235,32 @@ judge(struct doctor *d, const struct store_of *s)
 	else
 		doctor_say(d, DOCTOR_OK, "broker store", "%s%s", dir, gone ?
 		    ", for tests: a reboot deletes it" : "");
+	free(tmp);
 	free(dir);
 }
 
 void
 doctor_store(struct doctor *d, const char *server)
 {
-	const char	*port = strrchr(server, ':');
+	const char	*port = strrchr(server, ':'), *option;
 	unsigned	 n = port == NULL || strpbrk(port, "]/") != NULL ?
 			    PORT : (unsigned)strtoul(port + 1, NULL, 10);
 	struct store_of	 s = { .pid = find_server(n == 0 ? PORT : n) };
+	char		*path;
+	size_t		 len;
 
 	if (s.pid == 0)
 		return;
-	read_server(&s);
+	s.words = read_of_process(s.pid, "cmdline", &s.nwords);
+	option = s.words == NULL ? NULL : find_option(s.words, s.nwords,
+	    "c", "config");
+	if (option != NULL) {
+		/* The path is one of the server's own file system. */
+		path = xasprintf("%s%s", option[0] == '/' ? "root" : "cwd/",
+		    option);
+		s.conf = read_of_process(s.pid, path, &len);
+		free(path);
+	}
 	if (has_jetstream(&s))
 		judge(d, &s);
 	free(s.words);

@@ -76,16 +76,6 @@ add(struct types *t, const char *name, size_t len)
 	memcpy(t->items[t->n++].name, name, len);
 }
 
-static void
-types_free(struct types *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->items[i].name);
-		free(t->items[i].tokens);
-	}
-	free(t->items);
-}
-
 /* Add what the prepared statement returns; false: the error was printed. */
 static bool
 add_rows(struct doctor *d, struct types *t)
@@ -125,11 +115,19 @@ add_sample(struct doctor *d, struct types *t)
 	return add_rows(d, t);
 }
 
+/* Each type once, sorted by its tokens. */
 static void
-drop_repeated(struct types *t)
+map_types(const struct conf *c, struct types *t)
 {
-	size_t	kept = 0;
+	struct type_tokens	 how = type_tokens_of(c);
+	struct buf		 b = { 0 };
+	size_t			 kept = 0;
 
+	for (size_t i = 0; i < c->publish.type_aliases.n; i++) {
+		const char *name = c->publish.type_aliases.items[i].name;
+
+		add(t, name, strlen(name));
+	}
 	if (t->n == 0)		/* qsort() wants an array */
 		return;
 	qsort(t->items, t->n, sizeof(*t->items), name_cmp);
@@ -141,21 +139,6 @@ drop_repeated(struct types *t)
 			t->items[kept++] = t->items[i];
 	}
 	t->n = kept;
-}
-
-/* Each type once, sorted by its tokens. */
-static void
-map_types(const struct conf *c, struct types *t)
-{
-	struct type_tokens	 how = type_tokens_of(c);
-	struct buf		 b = { 0 };
-
-	for (size_t i = 0; i < c->publish.type_aliases.n; i++) {
-		const char *name = c->publish.type_aliases.items[i].name;
-
-		add(t, name, strlen(name));
-	}
-	drop_repeated(t);
 	for (size_t i = 0; i < t->n; i++) {
 		buf_clear(&b);
 		buf_str(&b, "");
@@ -164,78 +147,66 @@ map_types(const struct conf *c, struct types *t)
 		t->items[i].tokens = xstrdup(b.data);
 	}
 	buf_free(&b);
-	if (t->n > 0)
-		qsort(t->items, t->n, sizeof(*t->items), tokens_cmp);
-}
-
-/* Two neighbours, if they have the same tokens; true: they do. */
-static bool
-say_shared(struct doctor *d, const struct type *a, const struct type *b)
-{
-	char	names[2][PRINTABLE_SIZE];
-
-	if (strcmp(a->tokens, b->tokens) != 0)
-		return false;
-	printable_text(names[0], a->name, a->len);
-	printable_text(names[1], b->name, b->len);
-	doctor_say(d, DOCTOR_ADVICE, "types", "%s and %s are both %s in %s, so "
-	    "consumers cannot tell them apart by it: give one of them an "
-	    "alias in publish.type_aliases", names[0], names[1], a->tokens,
-	    template(d->ctl->conf).key);
-	return true;
-}
-
-/* A type that stands as it is needs no line. */
-static bool
-say_mapping(struct doctor *d, const struct type *t)
-{
-	char	name[PRINTABLE_SIZE], tokens[PRINTABLE_SIZE];
-
-	if (strcmp(t->name, t->tokens) == 0)
-		return false;
-	printable_text(name, t->name, t->len);
-	printable_text(tokens, t->tokens, strlen(t->tokens));
-	doctor_say(d, DOCTOR_OK, "types", "%s is %s in %s", name, tokens,
-	    template(d->ctl->conf).key);
-	return true;
+	qsort(t->items, t->n, sizeof(*t->items), tokens_cmp);
 }
 
 static void
 say_types(struct doctor *d, const struct types *t)
 {
-	size_t	shared = 0, shown = 0;
+	const char	*where = template(d->ctl->conf).key;
+	char		 names[2][PRINTABLE_SIZE];
+	size_t		 shared = 0, shown = 0;
 
-	for (size_t i = 1; i < t->n; i++)
-		shared += say_shared(d, &t->items[i - 1], &t->items[i]);
-	for (size_t i = 0; i < t->n && shown < SHOWN; i++)
-		shown += say_mapping(d, &t->items[i]);
+	for (size_t i = 1; i < t->n; i++) {
+		const struct type *a = &t->items[i - 1], *b = &t->items[i];
+
+		if (strcmp(a->tokens, b->tokens) != 0)
+			continue;
+		shared++;
+		printable_text(names[0], a->name, a->len);
+		printable_text(names[1], b->name, b->len);
+		doctor_say(d, DOCTOR_ADVICE, "types", "%s and %s are both %s "
+		    "in %s, so consumers cannot tell them apart by it: give "
+		    "one of them an alias in publish.type_aliases", names[0],
+		    names[1], a->tokens, where);
+	}
+	for (size_t i = 0; i < t->n && shown < SHOWN; i++) {
+		const struct type *a = &t->items[i];
+
+		/* A type that stands as it is needs no line. */
+		if (strcmp(a->name, a->tokens) == 0)
+			continue;
+		shown++;
+		printable_text(names[0], a->name, a->len);
+		printable_text(names[1], a->tokens, strlen(a->tokens));
+		doctor_say(d, DOCTOR_OK, "types", "%s is %s in %s", names[0],
+		    names[1], where);
+	}
 	if (shared == 0)
 		doctor_say(d, DOCTOR_OK, "types", "%zu event types among the "
 		    "waiting messages and the latest %d events, and no two of "
-		    "them are the same in %s", t->n, SAMPLE,
-		    template(d->ctl->conf).key);
-}
-
-static bool
-has_type(const char *text)
-{
-	return strstr(text, "{event_type}") != NULL ||
-	    strstr(text, "{topic}") != NULL;
+		    "them are the same in %s", t->n, SAMPLE, where);
 }
 
 void
 doctor_types(struct doctor *d)
 {
+	struct template	where = template(d->ctl->conf);
 	struct types	t = { 0 };
 
-	if (!has_type(template(d->ctl->conf).text)) {
+	if (strstr(where.text, "{event_type}") == NULL &&
+	    strstr(where.text, "{topic}") == NULL) {
 		doctor_say(d, DOCTOR_OK, "types", "%s has no {event_type}",
-		    template(d->ctl->conf).key);
+		    where.key);
 		return;
 	}
 	if (add_sample(d, &t)) {
 		map_types(d->ctl->conf, &t);
 		say_types(d, &t);
 	}
-	types_free(&t);
+	for (size_t i = 0; i < t.n; i++) {
+		free(t.items[i].name);
+		free(t.items[i].tokens);
+	}
+	free(t.items);
 }

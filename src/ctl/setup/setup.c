@@ -25,58 +25,31 @@ struct question {
 	const char	*given;		/* by an option, or NULL */
 };
 
-/* An empty answer keeps the value; the caller frees. */
-static char *
-ask(const struct question *q)
-{
-	char	*line = NULL;
-	size_t	 size = 0;
-
-	display_print(stderr, "%s [%s]: ", q->text, q->now);
-	if (getline(&line, &size, stdin) < 0) {
-		free(line);
-		return NULL;
-	}
-	line[strcspn(line, "\r\n")] = '\0';
-	if (line[0] != '\0')
-		return line;
-	free(line);
-	return NULL;
-}
-
-/* It counts, but is only in a variable: see setup_prepare(). */
-static bool
-is_missing_in_file(const struct ctl *c, const struct question *q)
-{
-	return c->args.dry_run && conf_variable(q->key) != NULL;
-}
-
 /* The new value of a key; NULL: it stays.  The caller frees. */
 static char *
 answer_to(const struct ctl *c, const struct question *q)
 {
+	/* It counts, but is only in a variable: see setup_prepare(). */
+	bool	 in_variable = c->args.dry_run && conf_variable(q->key) != NULL;
+	bool	 asked = q->given == NULL && !c->args.yes &&
+		    !c->args.dry_run && isatty(STDIN_FILENO);
 	char	*answer = q->given != NULL ? xstrdup(q->given) : NULL;
+	size_t	 size = 0;
+	bool	 stays = false;
 
-	if (answer == NULL && !c->args.yes && !c->args.dry_run &&
-	    isatty(STDIN_FILENO))
-		answer = ask(q);
-	if (answer != NULL && strcmp(answer, q->now) == 0 &&
-	    !is_missing_in_file(c, q)) {
+	if (asked) {
+		display_print(stderr, "%s [%s]: ", q->text, q->now);
+		stays = getline(&answer, &size, stdin) < 0;
+		if (!stays)
+			answer[strcspn(answer, "\r\n")] = '\0';
+		stays = stays || answer[0] == '\0';
+	}
+	if (answer != NULL && (stays ||
+	    (strcmp(answer, q->now) == 0 && !in_variable))) {
 		free(answer);
 		answer = NULL;
 	}
 	return answer;
-}
-
-/* The file stays as it is, and its values count as if they were there. */
-static void
-pretend(struct setup *s, const struct conf_change *changes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		conf_put_variable(&changes[i]);
-		setup_step(s, "file", "%s would be written into %s: %s",
-		    changes[i].name, s->ctl->path, changes[i].value);
-	}
 }
 
 static int
@@ -88,9 +61,13 @@ write_answers(struct setup *s, const struct conf_change *changes, size_t n)
 
 	if (n == 0)
 		return CTL_DONE;
-	if (c->args.dry_run)
-		pretend(s, changes, n);
-	else if (conf_edit(c->path, changes, n, &e) < 0)
+	/* In a dry run the file stays, and values count as if in it. */
+	for (size_t i = 0; i < n && c->args.dry_run; i++) {
+		conf_put_variable(&changes[i]);
+		setup_step(s, "file", "%s would be written into %s: %s",
+		    changes[i].name, c->path, changes[i].value);
+	}
+	if (!c->args.dry_run && conf_edit(c->path, changes, n, &e) < 0)
 		return ctl_error("%s", e.text);
 	if ((conf = conf_load(c->path, NULL, &e)) == NULL)
 		return ctl_error("%s", e.text);
@@ -156,18 +133,6 @@ choose_names(struct setup *s)
 	return status;
 }
 
-static int
-confirm(const struct ctl *c, const struct setup *s)
-{
-	bool	stream = setup_has_stream(c);
-
-	return ctl_confirm_impact(c, "Setup creates what is missing of "
-	    "database %s, account %s%s%s%s", c->conf->mysql.database,
-	    s->account, stream ? " and stream " : "",
-	    stream ? c->conf->nats.stream : "", c->args.no_event ? "" :
-	    ", and sends one event") ? CTL_DONE : CTL_FAILED;
-}
-
 /*
  * The stream comes first, because of the libraries, see bus.h.  The database is
  * prepared also where the stream needs an administrator.
@@ -187,27 +152,21 @@ run_steps(struct setup *s)
 	return s->ctl->args.no_event ? CTL_DONE : setup_event(s);
 }
 
-/* Without an administrator's login it is not known. */
-static bool
-runs_already(struct setup *s)
-{
-	bool		runs = false;
-	struct err	e;
-
-	return s->admin.store != NULL && setup_has_daemon(s, &runs, &e) == 0 &&
-	    runs;
-}
-
 static void
 say_the_end(struct setup *s, int status)
 {
 	struct buf	next = { 0 };
+	struct err	e;
+	bool		runs = false;
 
 	if (s->ctl->args.json)
 		print_object(s->ctl, json_pack("{s:O}", "steps", s->steps));
 	if (s->ctl->args.json || status != CTL_DONE || s->ctl->args.dry_run)
 		return;
-	command_file_put(&next, runs_already(s) ? "a daemon runs for this "
+	/* Without an administrator's login it is not known. */
+	if (s->admin.store != NULL && setup_has_daemon(s, &runs, &e) < 0)
+		runs = false;
+	command_file_put(&next, runs ? "a daemon runs for this "
 	    "database; see outboxctl status" :
 	    "start outbox-master, then outboxctl status", s->ctl->path);
 	display_print(stdout, "Ready: %s.\n"
@@ -221,6 +180,7 @@ setup_run(struct ctl *c)
 {
 	struct setup	s = { .ctl = c, .steps = json_array() };
 	int		status = choose_names(&s);
+	bool		stream = setup_has_stream(c), go_on;
 
 	if (status != CTL_DONE) {
 		json_decref(s.steps);
@@ -230,7 +190,13 @@ setup_run(struct ctl *c)
 	s.admin.conf = NULL;
 	s.account = setup_account_name(c, c->conf->mysql.user);
 	s.operator = setup_account_name(c, setup_operator_user(c->conf));
-	if ((status = confirm(c, &s)) == CTL_DONE) {
+	go_on = ctl_confirm_impact(c, "Setup creates what is missing of "
+	    "database %s, account %s%s%s%s", c->conf->mysql.database,
+	    s.account, stream ? " and stream " : "",
+	    stream ? c->conf->nats.stream : "", c->args.no_event ? "" :
+	    ", and sends one event");
+	status = CTL_FAILED;
+	if (go_on) {
 		status = run_steps(&s);
 		say_the_end(&s, status);
 		if (s.bus.arg != NULL)

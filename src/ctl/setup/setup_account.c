@@ -38,21 +38,18 @@ put_literal(struct buf *to, const char *text)
 
 /* A server sees a login by the socket as one from localhost. */
 static const char *
-host_of_account(const struct conf *conf)
-{
-	if (conf->mysql.socket[0] != '\0')
-		return "localhost";
-	for (size_t i = 0; i < conf->mysql.hosts.n; i++)
-		if (strncmp(conf->mysql.hosts.items[i], "127.0.0.1", 9) != 0)
-			return "%";
-	return "127.0.0.1";
-}
-
-static const char *
 account_host(const struct ctl *c)
 {
-	return c->args.account_host != NULL ? c->args.account_host :
-	    host_of_account(c->conf);
+	const struct conf_list	*hosts = &c->conf->mysql.hosts;
+
+	if (c->args.account_host != NULL)
+		return c->args.account_host;
+	if (c->conf->mysql.socket[0] != '\0')
+		return "localhost";
+	for (size_t i = 0; i < hosts->n; i++)
+		if (strncmp(hosts->items[i], "127.0.0.1", 9) != 0)
+			return "%";
+	return "127.0.0.1";
 }
 
 char *
@@ -72,39 +69,6 @@ setup_is_remote(const struct ctl *c)
 	return !conf_is_loopback(account_host(c));
 }
 
-/*
- * conf: for the daemon's user; NULL: for us.  Never for its group, which may read
- * scoreboard and log.
- */
-static int
-write_password(const struct conf *conf, const char *path,
-    const char *password, struct err *e)
-{
-	int		 fd = open(path, O_WRONLY | O_CREAT | O_EXCL |
-			    O_CLOEXEC | O_NOFOLLOW, 0600);
-	struct passwd	*pw;
-	bool		 ok;
-
-	if (fd < 0)
-		return err_set(e, "%s: %s", path, strerror(errno));
-	ok = dprintf(fd, "%s\n", password) > 0;
-	if (ok && conf != NULL && geteuid() == 0 && conf->master.user[0] != '\0') {
-		pw = getpwnam(conf->master.user);
-		ok = pw != NULL && fchown(fd, pw->pw_uid, pw->pw_gid) == 0 &&
-		    fchmod(fd, 0400) == 0;
-		if (pw == NULL)
-			errno = ENOENT;
-	}
-	ok = ok && fsync(fd) == 0;
-	if (!ok) {
-		err_set(e, "%s for user %s: %s", path, conf == NULL ? "root" :
-		    conf->master.user, strerror(errno));
-		unlink(path);
-	}
-	close(fd);
-	return ok ? 0 : -1;
-}
-
 /* n random letters, and a NUL. */
 static void
 put_random(char *to, size_t n)
@@ -120,24 +84,42 @@ put_random(char *to, size_t n)
 	explicit_bzero(random, sizeof(random));
 }
 
-static char *
-new_password(void)
-{
-	char	*text = xcalloc(PASSWORD_LETTERS + 1, 1);
-
-	put_random(text, PASSWORD_LETTERS);
-	return text;
-}
-
+/*
+ * conf: for the daemon's user; NULL: for us.  Never for its group, which may read
+ * scoreboard and log.
+ */
 static char *
 make_password(const struct conf *conf, const char *path, struct err *e)
 {
-	char	*password = new_password();
+	char		*password = xcalloc(PASSWORD_LETTERS + 1, 1);
+	int		 fd = open(path, O_WRONLY | O_CREAT | O_EXCL |
+			    O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct passwd	*pw;
+	bool		 ok;
 
-	if (write_password(conf, path, password, e) == 0)
-		return password;
-	secret_free(password);
-	return NULL;
+	if (fd < 0) {
+		err_set(e, "%s: %s", path, strerror(errno));
+		secret_free(password);
+		return NULL;
+	}
+	put_random(password, PASSWORD_LETTERS);
+	ok = dprintf(fd, "%s\n", password) > 0;
+	if (ok && conf != NULL && geteuid() == 0 && conf->master.user[0] != '\0') {
+		pw = getpwnam(conf->master.user);
+		ok = pw != NULL && fchown(fd, pw->pw_uid, pw->pw_gid) == 0 &&
+		    fchmod(fd, 0400) == 0;
+		if (pw == NULL)
+			errno = ENOENT;
+	}
+	ok = ok && fsync(fd) == 0;
+	if (!ok) {
+		err_set(e, "%s for user %s: %s", path, conf == NULL ? "root" :
+		    conf->master.user, strerror(errno));
+		unlink(path);
+		secret_free(password);
+	}
+	close(fd);
+	return ok ? password : NULL;
 }
 
 static bool
@@ -168,11 +150,19 @@ setup_own_password(const char *path, bool *made, struct err *e)
  * may see the processes can read it.  Each server skips the other's comment.
  */
 static void
-put_hashes(const struct store *st, const char *password, struct buf *to)
+put_password(const struct setup *s, const char *password, struct buf *to)
 {
-	char	native[PASSWORD_HASH_SIZE], sha2[PASSWORD_HASH_SIZE];
-	char	salt[PASSWORD_SALT + 1];
+	const struct store	*st = s->admin.store;
+	char			 native[PASSWORD_HASH_SIZE];
+	char			 sha2[PASSWORD_HASH_SIZE];
+	char			 salt[PASSWORD_SALT + 1];
 
+	buf_str(to, " IDENTIFIED");
+	if (s->clear) {
+		buf_str(to, " BY ");
+		put_literal(to, password);
+		return;
+	}
 	put_random(salt, PASSWORD_SALT);
 	password_hash_native(native, password);
 	password_hash_sha2(sha2, password, salt);
@@ -187,18 +177,6 @@ put_hashes(const struct store *st, const char *password, struct buf *to)
 		buf_printf(to, " WITH caching_sha2_password AS '%s'", sha2);
 }
 
-static void
-put_password(const struct setup *s, const char *password, struct buf *to)
-{
-	buf_str(to, " IDENTIFIED");
-	if (s->clear) {
-		buf_str(to, " BY ");
-		put_literal(to, password);
-	} else {
-		put_hashes(s->admin.store, password, to);
-	}
-}
-
 void
 setup_put_account(const struct setup *s, const char *account,
     const char *password, struct buf *to)
@@ -211,44 +189,6 @@ setup_put_account(const struct setup *s, const char *account,
 	buf_printf(to, "ALTER USER %s", account);
 	put_password(s, password, to);
 	buf_str(to, ";\n");
-}
-
-/*
- * A server of MariaDB that checks new passwords takes no hash, unless it is
- * told to; MySQL always does.
- */
-static int
-takes_hash(struct setup *s, bool *takes, struct err *e)
-{
-	bool	checks = false;
-
-	*takes = true;
-	if (!store_is_mariadb(s->admin.store))
-		return 0;
-	store_sql(s->admin.store, "SELECT 1 FROM information_schema.plugins "
-	    "WHERE plugin_type = 'PASSWORD VALIDATION' AND plugin_status = "
-	    "'ACTIVE' AND @@strict_password_validation");
-	if (store_query_any(s->admin.store, "setup", &checks, e) < 0)
-		return -1;
-	*takes = !checks;
-	return 0;
-}
-
-/*
- * Does the server offer TLS?  MySQL then has a certificate with an end; its
- * table of channels is empty without performance_schema.
- */
-static int
-offers_tls(struct setup *s, bool *offers, struct err *e)
-{
-	store_sql(s->admin.store, "SELECT 1 FROM :variable",
-	    SQL_EITHER("variable", store_is_mariadb(s->admin.store),
-	    "information_schema.global_variables WHERE "
-	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'",
-	    "performance_schema.global_status WHERE "
-	    "variable_name = 'Ssl_server_not_after' AND "
-	    "variable_value <> ''"));
-	return store_query_any(s->admin.store, "setup", offers, e);
 }
 
 static int
@@ -271,33 +211,36 @@ allow_clear(const struct setup *s, struct err *e)
 int
 setup_choose_login(struct setup *s, struct err *e)
 {
-	bool	offers, takes;
+	struct store	*st = s->admin.store;
+	bool		 mariadb = store_is_mariadb(st), offers;
 
-	if (offers_tls(s, &offers, e) < 0 || takes_hash(s, &takes, e) < 0)
+	/*
+	 * Does the server offer TLS?  MySQL then has a certificate with an end;
+	 * its table of channels is empty without performance_schema.
+	 */
+	store_sql(st, "SELECT 1 FROM :variable",
+	    SQL_EITHER("variable", mariadb,
+	    "information_schema.global_variables WHERE "
+	    "variable_name = 'HAVE_SSL' AND variable_value = 'YES'",
+	    "performance_schema.global_status WHERE "
+	    "variable_name = 'Ssl_server_not_after' AND "
+	    "variable_value <> ''"));
+	if (store_query_any(st, "setup", &offers, e) < 0)
 		return -1;
-	s->clear = !takes;
+	/*
+	 * A server of MariaDB that checks new passwords takes no hash, unless
+	 * it is told to; MySQL always does.
+	 */
+	s->clear = false;
+	if (mariadb) {
+		store_sql(st, "SELECT 1 FROM information_schema.plugins WHERE "
+		    "plugin_type = 'PASSWORD VALIDATION' AND plugin_status = "
+		    "'ACTIVE' AND @@strict_password_validation");
+		if (store_query_any(st, "setup", &s->clear, e) < 0)
+			return -1;
+	}
 	s->require_tls = offers && setup_is_remote(s->ctl) &&
 	    db_uses_tls(s->ctl->conf);
-	return 0;
-}
-
-/* May an account of other hosts log in without TLS? */
-static int
-advise_tls(struct setup *s, const char *account, struct err *e)
-{
-	bool	plain;
-
-	if (!setup_is_remote(s->ctl))
-		return 0;
-	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
-	    "ssl_type = '' AND CONCAT(QUOTE(user), '@', QUOTE(host)) = "
-	    ":account", SQL_TEXT("account", account));
-	if (store_query_any(s->admin.store, "setup", &plain, e) < 0)
-		return -1;
-	if (plain)
-		setup_step(s, "tls", "%s may log in from other hosts without "
-		    "TLS; where the server offers it, and mysql.tls uses it: "
-		    "ALTER USER %s REQUIRE SSL", account, account);
 	return 0;
 }
 
@@ -314,6 +257,7 @@ setup_make_account(struct setup *s, const char *account, bool exists,
     const char *password, struct err *e)
 {
 	struct buf	sql = { 0 };
+	bool		plain;
 
 	if (!exists || s->ctl->args.new_password) {
 		if (s->clear && allow_clear(s, e) < 0)
@@ -322,7 +266,19 @@ setup_make_account(struct setup *s, const char *account, bool exists,
 		if (setup_run_sql(s, &sql, e) < 0)
 			return -1;
 	}
-	return advise_tls(s, account, e);
+	if (!setup_is_remote(s->ctl))
+		return 0;
+	/* May an account of other hosts log in without TLS? */
+	store_sql(s->admin.store, "SELECT 1 FROM mysql.user WHERE "
+	    "ssl_type = '' AND CONCAT(QUOTE(user), '@', QUOTE(host)) = "
+	    ":account", SQL_TEXT("account", account));
+	if (store_query_any(s->admin.store, "setup", &plain, e) < 0)
+		return -1;
+	if (plain)
+		setup_step(s, "tls", "%s may log in from other hosts without "
+		    "TLS; where the server offers it, and mysql.tls uses it: "
+		    "ALTER USER %s REQUIRE SSL", account, account);
+	return 0;
 }
 
 /* Run the statements, and wipe them: there may be a password in them. */

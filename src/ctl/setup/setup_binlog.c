@@ -8,56 +8,35 @@
 #include "ctl/schema/schema.h"
 #include "ctl/setup/setup.h"
 
-static int
-has_right(struct setup *s, bool *has, struct err *e)
-{
-	store_sql(s->admin.store, "SELECT 1 FROM "
-	    "information_schema.user_privileges "
-	    "WHERE privilege_type = 'REPLICATION SLAVE' "
-	    "AND grantee = :account", SQL_TEXT("account", s->account));
-	return store_query_any(s->admin.store, "setup", has, e);
-}
-
-/* A server of MariaDB writes none unless it is told to. */
-static int
-has_binlog(struct setup *s, bool *has, struct err *e)
-{
-	store_sql(s->admin.store, "SELECT 1 FROM (SELECT 1) AS x WHERE "
-	    "@@GLOBAL.log_bin");
-	return store_query_any(s->admin.store, "setup", has, e);
-}
-
-static int
-grant_right(struct setup *s, struct err *e)
-{
-	struct buf	sql = { 0 };
-
-	buf_printf(&sql, "GRANT %s ON *.* TO %s;\n",
-	    schema_binlog_rights(&s->admin), s->account);
-	return setup_run_sql(s, &sql, e);
-}
-
-static const char *
-when(const struct setup *s)
-{
-	return s->ctl->conf->wake.binlog == WAKE_OFF ?
-	    "; wake.binlog is false: remove that, then outboxctl reload" :
-	    "; a daemon that runs does so within a minute, or after outboxctl "
-	    "reload";
-}
-
 int
 setup_binlog(struct setup *s, struct err *e)
 {
-	bool	wanted = s->ctl->args.follow_binlog, has, given, written;
+	struct store	*st = s->admin.store;
+	bool		 off = s->ctl->conf->wake.binlog == WAKE_OFF;
+	bool		 wanted = s->ctl->args.follow_binlog, has, written;
+	const char	*when = "";
+	struct buf	 sql = { 0 };
 
-	if (s->ctl->conf->wake.binlog == WAKE_OFF && !wanted)
+	if (off && !wanted)
 		return 0;
-	if (has_right(s, &has, e) < 0 || has_binlog(s, &written, e) < 0)
+	store_sql(st, "SELECT 1 FROM information_schema.user_privileges "
+	    "WHERE privilege_type = 'REPLICATION SLAVE' "
+	    "AND grantee = :account", SQL_TEXT("account", s->account));
+	if (store_query_any(st, "setup", &has, e) < 0)
 		return -1;
-	given = !has && wanted;
-	if (given && grant_right(s, e) < 0)
+	/* A server of MariaDB writes none unless it is told to. */
+	store_sql(st, "SELECT 1 FROM (SELECT 1) AS x WHERE @@GLOBAL.log_bin");
+	if (store_query_any(st, "setup", &written, e) < 0)
 		return -1;
+	if (!has && wanted) {
+		buf_printf(&sql, "GRANT %s ON *.* TO %s;\n",
+		    schema_binlog_rights(&s->admin), s->account);
+		if (setup_run_sql(s, &sql, e) < 0)
+			return -1;
+		when = off ? "; wake.binlog is false: remove that, then "
+		    "outboxctl reload" : "; a daemon that runs does so within "
+		    "a minute, or after outboxctl reload";
+	}
 	if (!written)
 		setup_step(s, "binlog", "the server writes none, so the "
 		    "workers poll; log_bin in its configuration, and its "
@@ -67,7 +46,7 @@ setup_binlog(struct setup *s, struct err *e)
 	else if (has || wanted)
 		setup_step(s, "binlog", "%s may follow it, and so read all "
 		    "changes of all databases of the server%s", s->account,
-		    given ? when(s) : "");
+		    when);
 	else
 		setup_step(s, "binlog", "%s may not follow it, so the workers "
 		    "poll; setup --no-event --follow-binlog allows it, and "

@@ -12,20 +12,6 @@
 
 #define ADMIN_WAIT_MS	60000	/* CREATE TABLE waits for locks */
 
-/* The configuration, with the administrator's login and this database. */
-static struct conf *
-admin_conf(const struct ctl *c, const char *database, struct err *e)
-{
-	struct conf	*conf = conf_load(c->path, NULL, e);
-
-	if (conf == NULL)
-		return NULL;
-	ctl_use_admin(c, conf);
-	free(conf->mysql.database);
-	conf->mysql.database = xstrdup(database);
-	return conf;
-}
-
 static void
 close_admin(struct setup *s)
 {
@@ -35,15 +21,20 @@ close_admin(struct setup *s)
 	s->admin.conf = NULL;
 }
 
-/* Log in as the administrator.  -1: see err. */
+/* Log in as the administrator, to this database.  -1: see err. */
 static int
 open_admin(struct setup *s, const char *database, struct err *e)
 {
+	struct conf	*conf;
+
 	close_admin(s);
-	s->admin.conf = admin_conf(s->ctl, database, e);
-	if (s->admin.conf == NULL)
+	s->admin.conf = conf = conf_load(s->ctl->path, NULL, e);
+	if (conf == NULL)
 		return -1;
-	s->admin.store = store_new(s->admin.conf, "outboxctl", ADMIN_WAIT_MS);
+	ctl_use_admin(s->ctl, conf);
+	free(conf->mysql.database);
+	conf->mysql.database = xstrdup(database);
+	s->admin.store = store_new(conf, "outboxctl", ADMIN_WAIT_MS);
 	return store_open(s->admin.store, e);
 }
 
@@ -109,11 +100,15 @@ make_tables(struct setup *s, struct err *e)
 	return 0;
 }
 
-/* An account that exists has a password, which only a file can tell us. */
+/*
+ * The account with its rights.  One that exists has a password, which only a
+ * file can tell us.
+ */
 static int
 make_account(struct setup *s, struct err *e)
 {
 	const struct conf	*conf = s->ctl->conf;
+	struct buf		 grants = { 0 };
 	char			*password;
 	bool			 exists, made;
 	int			 rc;
@@ -136,19 +131,11 @@ make_account(struct setup *s, struct err *e)
 		    conf->mysql.password_file);
 	setup_step(s, "account", "%s %s", s->account, !exists ? "created" :
 	    s->ctl->args.new_password ? "has a new password" : "exists");
-	return 0;
-}
-
-static int
-grant_rights(struct setup *s, struct err *e)
-{
-	struct buf	sql = { 0 };
-
-	if (setup_put_grants(s, &sql, e) < 0) {
-		buf_free(&sql);
+	if (setup_put_grants(s, &grants, e) < 0) {
+		buf_free(&grants);
 		return -1;
 	}
-	return setup_run_sql(s, &sql, e);
+	return setup_run_sql(s, &grants, e);
 }
 
 static int
@@ -171,30 +158,26 @@ log_in_as_daemon(struct setup *s, struct err *e)
 	return rc;
 }
 
-/* It may have another password than the configuration. */
-static int
-no_login(const struct setup *s, struct err *e)
-{
-	bool	denied = strstr(e->text, "(1045)") != NULL;
-	struct err	why = *e;
-
-	return err_set(e, "the account %s exists, but cannot be used with %s: "
-	    "%s%s", s->account, s->ctl->path, why.text, denied ? ": outboxctl "
-	    "setup --new-password gives it the password of the "
-	    "configuration" : "");
-}
-
 static int
 create_all(struct setup *s, struct err *e)
 {
+	struct err	why;
+	bool		denied;
+
 	if (make_database(s, e) < 0 || make_tables(s, e) < 0 ||
-	    setup_choose_login(s, e) < 0 || make_account(s, e) < 0 || grant_rights(s, e) < 0 ||
+	    setup_choose_login(s, e) < 0 || make_account(s, e) < 0 ||
 	    setup_operator(s, e) < 0 ||
 	    fan_out_register(&s->admin, e) < 0 ||
 	    ctl_transaction(&s->admin, note_setup, NULL, e) < 0)
 		return -1;
-	if (log_in_as_daemon(s, e) < 0)
-		return no_login(s, e);
+	if (log_in_as_daemon(s, &why) < 0) {
+		/* It may have another password than the configuration. */
+		denied = strstr(why.text, "(1045)") != NULL;
+		return err_set(e, "the account %s exists, but cannot be used "
+		    "with %s: %s%s", s->account, s->ctl->path, why.text,
+		    denied ? ": outboxctl setup --new-password gives it the "
+		    "password of the configuration" : "");
+	}
 	setup_step(s, "login", "%s can read and write the tables", s->account);
 	return setup_binlog(s, e);
 }

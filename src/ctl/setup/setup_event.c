@@ -41,6 +41,8 @@ static int
 insert_message(struct setup *s, struct err *e)
 {
 	struct store	*st = s->admin.store;
+	bool		 has_key = store_has_word(st, "stream_id");
+	bool		 has_id = store_has_word(st, "message_id");
 	struct counts	 c;
 
 	if (store_read_counts(st, &c, e) < 0)
@@ -48,10 +50,10 @@ insert_message(struct setup *s, struct err *e)
 	store_sql(st, "INSERT INTO {outbox} ({event_type}, {partition_key}, "
 	    "{event_data}:key:id) SELECT '" TYPE "', :label, :data:name:uuid "
 	    "FROM (SELECT '" KEY "' AS name) AS x",
-	    SQL_IF("key", store_has_word(st, "stream_id"), ", {stream_id}"),
-	    SQL_IF("name", store_has_word(st, "stream_id"), ", x.name"),
-	    SQL_IF("id", store_has_word(st, "message_id"), ", {message_id}"),
-	    SQL_IF("uuid", store_has_word(st, "message_id"), ", UUID()"),
+	    SQL_IF("key", has_key, ", {stream_id}"),
+	    SQL_IF("name", has_key, ", x.name"),
+	    SQL_IF("id", has_id, ", {message_id}"),
+	    SQL_IF("uuid", has_id, ", UUID()"),
 	    SQL_PUT("label", st, store_put_label(st, &c, "x",
 	    SQL("x.name"))),
 	    SQL_TEXT("data", "{\"sent by\": \"outboxctl setup\"}"));
@@ -59,37 +61,32 @@ insert_message(struct setup *s, struct err *e)
 }
 
 static int
-call_enqueue(struct setup *s, struct err *e)
-{
-	struct buf	sql = { 0 };
-	int		rc = schema_put_text(s->ctl->conf, "CALL "
-			    "outbox_enqueue(", &sql, e);
-
-	buf_str(&sql, "'" KEY "', NULL, '" TYPE "', 1, NULL, NULL, "
-	    "'{\"sent by\": \"outboxctl setup\"}')");
-	if (rc == 0) {
-		store_sql(s->admin.store, ":call", SQL_RAW("call", sql.data));
-		rc = store_exec(s->admin.store, "setup", NULL, e);
-	}
-	buf_free(&sql);
-	return rc;
-}
-
-static int
 enqueue_event(struct setup *s, struct event *ev, struct err *e)
 {
 	struct store	*st = s->admin.store;
+	bool		 is_inline = store_is_inline(st);
+	struct buf	 call = { 0 };
+	int		 rc;
 
-	if (store_begin(st, e) < 0 ||
-	    store_end(st, store_is_inline(st) ? insert_message(s, e) :
-	    call_enqueue(s, e), e) < 0)
+	if (store_begin(st, e) < 0)
 		return -1;
-	if (store_is_inline(st)) {
-		store_sql(st, "SELECT LAST_INSERT_ID()");
-		return store_query_number(st, "setup", &ev->sequence, e);
+	if (is_inline) {
+		rc = insert_message(s, e);
+	} else {
+		rc = schema_put_text(s->ctl->conf, "CALL outbox_enqueue(",
+		    &call, e);
+		buf_str(&call, "'" KEY "', NULL, '" TYPE "', 1, NULL, NULL, "
+		    "'{\"sent by\": \"outboxctl setup\"}')");
+		store_sql(st, ":call", SQL_RAW("call", call.data));
+		if (rc == 0)
+			rc = store_exec(st, "setup", NULL, e);
+		buf_free(&call);
 	}
-	store_sql(st, "SELECT MAX({sequence}) FROM {events} "
-	    "WHERE {stream_id} = '" KEY "'");
+	if (store_end(st, rc, e) < 0)
+		return -1;
+	store_sql(st, ":query", SQL_EITHER("query", is_inline,
+	    "SELECT LAST_INSERT_ID()", "SELECT MAX({sequence}) FROM {events} "
+	    "WHERE {stream_id} = '" KEY "'"));
 	return store_query_number(st, "setup", &ev->sequence, e);
 }
 
@@ -170,9 +167,10 @@ look_for_ack(struct setup *s, struct event *ev, struct err *e)
 	    "COALESCE({ack_sequence}, :elsewhere)", "(1)"),
 	    SQL_NUMBER("elsewhere", ELSEWHERE),
 	    SQL_NUMBER("row", ev->sequence));
-	if (store_query_number(st, "setup", &ev->ack_sequence, e) < 0 ||
-	    ev->ack_sequence != 0)
-		return ev->ack_sequence != 0 ? 0 : -1;
+	if (store_query_number(st, "setup", &ev->ack_sequence, e) < 0)
+		return -1;
+	if (ev->ack_sequence != 0)
+		return 0;
 	store_sql(st, "SELECT last_error FROM {dead} "
 	    "WHERE global_sequence = :row", SQL_NUMBER("row", ev->sequence));
 	if (store_query_text(st, "setup", why, sizeof(why), e) < 0)
@@ -230,29 +228,13 @@ see(struct setup *s, const struct event *ev)
 	return status;
 }
 
-static int
-send_event(struct setup *s, struct event *ev)
-{
-	struct err	e;
-	bool		runs;
-	int		status = CTL_DONE;
-
-	if (enqueue_event(s, ev, &e) < 0 || setup_has_daemon(s, &runs, &e) < 0)
-		return ctl_fail(&s->admin, &e);
-	setup_step(s, "event", "%llu enqueued, type " TYPE ", key " KEY,
-	    (unsigned long long)ev->sequence);
-	if (!runs)
-		status = relay_once(s->ctl);
-	if (status == CTL_DONE)
-		status = wait_for_ack(s, ev);
-	return status;
-}
-
 int
 setup_event(struct setup *s)
 {
 	struct event	ev = { 0 };
-	int		status;
+	struct err	e;
+	bool		runs;
+	int		status = CTL_DONE;
 
 	if (s->admin.store == NULL) {
 		setup_step(s, "event", "not sent: the daemon's account may "
@@ -260,7 +242,15 @@ setup_event(struct setup *s)
 		    "with an operator's account");
 		return CTL_DONE;
 	}
-	if ((status = send_event(s, &ev)) != CTL_DONE)
+	if (enqueue_event(s, &ev, &e) < 0 || setup_has_daemon(s, &runs, &e) < 0)
+		return ctl_fail(&s->admin, &e);
+	setup_step(s, "event", "%llu enqueued, type " TYPE ", key " KEY,
+	    (unsigned long long)ev.sequence);
+	if (!runs)
+		status = relay_once(s->ctl);
+	if (status == CTL_DONE)
+		status = wait_for_ack(s, &ev);
+	if (status != CTL_DONE)
 		return status;
 	if (ev.ack_sequence == ELSEWHERE) {
 		setup_step(s, "event", "delivered, to a destination of "

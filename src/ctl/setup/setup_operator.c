@@ -63,41 +63,37 @@ create(struct setup *s, const char *path, bool exists, struct err *e)
 	return setup_run_sql(s, &sql, e);
 }
 
-/* A file without these keys stays as it is. */
-static void
-name_in_file(struct setup *s, const char *path, bool exists)
-{
-	const struct conf_change	changes[] = {
-		{ "mysql.operator.user", OPERATOR },
-		{ "mysql.operator.password_file", path },
-	};
-	struct err			e;
-
-	if (s->ctl->conf->mysql.operator.user[0] != '\0' ||
-	    conf_edit(s->ctl->path, changes, 2, &e) == 0)
-		setup_step(s, "operator", "%s %s, for changes with outboxctl",
-		    s->operator, exists ? "exists" : "created");
-	else
-		setup_step(s, "operator", "%s %s; for changes with outboxctl "
-		    "add to %s, in section mysql: operator: {user: %s, "
-		    "password_file: %s}", s->operator, exists ? "exists" :
-		    "created", s->ctl->path, OPERATOR, path);
-}
-
 int
 setup_operator(struct setup *s, struct err *e)
 {
-	char	*path = setup_operator_path(s->ctl->conf);
-	bool	 exists;
-	int	 rc;
+	const struct ctl		*c = s->ctl;
+	char				*path = setup_operator_path(c->conf);
+	const struct conf_change	 changes[] = {
+		{ "mysql.operator.user", OPERATOR },
+		{ "mysql.operator.password_file", path },
+	};
+	const char			*is;
+	struct err			 why;
+	bool				 exists;
 
 	if (path == NULL)	/* its password is the administrator's affair */
 		return 0;
-	rc = setup_has_account(s, s->operator, &exists, e);
-	if (rc == 0)
-		rc = create(s, path, exists, e);
-	if (rc == 0)
-		name_in_file(s, path, exists);
+	if (setup_has_account(s, s->operator, &exists, e) < 0 ||
+	    create(s, path, exists, e) < 0) {
+		free(path);
+		return -1;
+	}
+	is = exists ? "exists" : "created";
+	/* A file without these keys stays as it is. */
+	if (c->conf->mysql.operator.user[0] != '\0' ||
+	    conf_edit(c->path, changes, 2, &why) == 0)
+		setup_step(s, "operator", "%s %s, for changes with outboxctl",
+		    s->operator, is);
+	else
+		setup_step(s, "operator", "%s %s; for changes with outboxctl "
+		    "add to %s, in section mysql: operator: {user: %s, "
+		    "password_file: %s}", s->operator, is, c->path, OPERATOR,
+		    path);
 	free(path);
-	return rc;
+	return 0;
 }

@@ -16,19 +16,6 @@
 #include "util/secret.h"
 #include "util/xalloc.h"
 
-/* The right to follow the binlog: a comment, unless it was asked for. */
-static void
-put_binlog_grant(const struct setup *s, struct buf *to)
-{
-	if (!s->ctl->args.follow_binlog)
-		buf_str(to, "-- Only if the daemon shall follow the binlog: it "
-		    "can then read all changes\n-- of all databases of the "
-		    "server.\n-- ");
-	/* MariaDB, which needs the first right only, skips this comment. */
-	buf_printf(to, "GRANT REPLICATION SLAVE /*!80000 , REPLICATION CLIENT "
-	    "*/ ON *.* TO %s;\n", s->account);
-}
-
 /*
  * The account with the hash of its password, which its user reads in this file
  * or else in this variable.  Without a password the statement is no SQL.
@@ -58,42 +45,28 @@ put_account(const struct setup *s, const char *account, const char *file,
 }
 
 static void
-put_accounts(const struct setup *s, struct buf *to)
-{
-	const struct conf	*conf = s->ctl->conf;
-	char			*path = setup_operator_path(conf);
-
-	put_account(s, s->account, conf->mysql.password_file,
-	    conf->mysql.password_env, to);
-	put_account(s, s->operator, path == NULL ? "" : path,
-	    conf->mysql.operator.password_env, to);
-	free(path);
-}
-
-/* A line that the text has nowhere, to end it for the shell. */
-static void
-put_end_mark(struct buf *to, const char *text, const char *other)
-{
-	buf_str(to, "SQL");
-	while (strstr(text, to->data) != NULL ||
-	    strstr(other, to->data) != NULL)
-		buf_str(to, "_");
-}
-
-static void
 print_block(const struct setup *s, const char *grants)
 {
-	const char	*name = s->ctl->conf->mysql.database;
+	const struct conf	*c = s->ctl->conf;
+	const char	*name = c->mysql.database;
+	char		*file = setup_operator_path(c);
 	struct buf	 sql = { 0 }, create = { 0 }, database = { 0 };
 	struct buf	 path = { 0 }, mark = { 0 };
 	bool		 in_file = conf_variable("mysql.database") == NULL;
 
-	put_accounts(s, &sql);
+	put_account(s, s->account, c->mysql.password_file,
+	    c->mysql.password_env, &sql);
+	put_account(s, s->operator, file == NULL ? "" : file,
+	    c->mysql.operator.password_env, &sql);
 	buf_str(&sql, grants);
 	buf_str(&create, "CREATE DATABASE IF NOT EXISTS ");
 	db_name(&create, name);
 	buf_str(&create, " CHARACTER SET utf8mb4;\n");
-	put_end_mark(&mark, sql.data, create.data);
+	/* A line that neither text has, to end it for the shell. */
+	buf_str(&mark, "SQL");
+	while (strstr(sql.data, mark.data) != NULL ||
+	    strstr(create.data, mark.data) != NULL)
+		buf_str(&mark, "_");
 	display_put_word(&database, name);
 	display_put_word(&path, s->ctl->path);
 	display_print(stdout, "An administrator of the database has to run "
@@ -110,6 +83,7 @@ print_block(const struct setup *s, const char *grants)
 	buf_free(&database);
 	buf_free(&path);
 	buf_free(&mark);
+	free(file);
 }
 
 int
@@ -126,7 +100,14 @@ setup_print_sql(struct setup *s)
 		buf_free(&grants);
 		return ctl_error("%s", e.text);
 	}
-	put_binlog_grant(s, &grants);
+	/* The right to follow the binlog: a comment, if not asked for. */
+	if (!s->ctl->args.follow_binlog)
+		buf_str(&grants, "-- Only if the daemon shall follow the "
+		    "binlog: it can then read all changes\n-- of all databases "
+		    "of the server.\n-- ");
+	/* MariaDB, which needs the first right only, skips this comment. */
+	buf_printf(&grants, "GRANT REPLICATION SLAVE /*!80000 , REPLICATION "
+	    "CLIENT */ ON *.* TO %s;\n", s->account);
 	if (!s->ctl->args.json)
 		print_block(s, grants.data);
 	else

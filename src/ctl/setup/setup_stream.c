@@ -51,44 +51,37 @@ judge(struct setup *s, const struct buf *answer)
 }
 
 static int
-create(struct setup *s, const struct new_stream *w)
-{
-	struct buf	answer = { 0 };
-	int		status = broker_create(s->ctl, &s->bus, w, &answer);
-
-	buf_free(&answer);
-	/* Where the broker has said no, it would say so to others as well. */
-	if (status == CTL_UNREACHABLE)
-		print_command(s, w, BY_OTHERS);
-	if (status != CTL_DONE)
-		return status;
-	setup_step(s, "stream", "%s created, for %s",
-	    s->ctl->conf->nats.stream, w->subject);
-	return CTL_DONE;
-}
-
-static int
 look_at(struct setup *s, const struct new_stream *w)
 {
-	struct buf	answer = { 0 };
-	struct err	e;
-	int		status = broker_ask(&s->bus, "INFO", "", &answer);
+	const char	*name = s->ctl->conf->nats.stream;
+	struct buf	 found = { 0 }, made = { 0 };
+	struct err	 e;
+	int		 status = broker_ask(&s->bus, "INFO", "", &found);
 
-	if (status == CTL_DONE)
-		switch (new_stream_compare(w, answer.data, answer.len, &e)) {
-		case NEW_STREAM_ABSENT:
-			status = create(s, w);
-			break;
-		case NEW_STREAM_SAME:
-		case NEW_STREAM_OTHER:
-			status = judge(s, &answer);
-			break;
-		case NEW_STREAM_REFUSED:
+	if (status != CTL_DONE) {
+		buf_free(&found);
+		return status;
+	}
+	switch (new_stream_compare(w, found.data, found.len, &e)) {
+	case NEW_STREAM_ABSENT:
+		status = broker_create(s->ctl, &s->bus, w, &made);
+		buf_free(&made);
+		/* Who has said no would say so to others as well. */
+		if (status == CTL_UNREACHABLE)
 			print_command(s, w, BY_OTHERS);
-			status = ctl_error("stream %s: %s",
-			    s->ctl->conf->nats.stream, e.text);
-		}
-	buf_free(&answer);
+		if (status == CTL_DONE)
+			setup_step(s, "stream", "%s created, for %s", name,
+			    w->subject);
+		break;
+	case NEW_STREAM_SAME:
+	case NEW_STREAM_OTHER:
+		status = judge(s, &found);
+		break;
+	case NEW_STREAM_REFUSED:
+		print_command(s, w, BY_OTHERS);
+		status = ctl_error("stream %s: %s", name, e.text);
+	}
+	buf_free(&found);
 	return status;
 }
 
