@@ -38,18 +38,6 @@ take_line(void *arg, char *text)
 	}
 }
 
-/* Until a signal, or until nobody reads the output any more. */
-static void
-follow(struct log_tail *t)
-{
-	while (outcome_is_written() && outcome_has_reader() &&
-	    !sig_took(&got_term) && !sig_took(&got_hup)) {
-		sig_wait(NULL, 0, FOLLOW_MS);
-		tail_rotate(t);
-		tail_read(t);
-	}
-}
-
 static int
 show_file(const struct ctl *c, const char *path)
 {
@@ -67,9 +55,15 @@ show_file(const struct ctl *c, const char *path)
 		sig_init();
 	}
 	tail_read(&t);
-	if (c->args.follow)
-		follow(&t);
-	else
+	/* Until a signal, or until nobody reads the output any more. */
+	while (c->args.follow && outcome_is_written() &&
+	    outcome_has_reader() && !sig_took(&got_term) &&
+	    !sig_took(&got_hup)) {
+		sig_wait(NULL, 0, FOLLOW_MS);
+		tail_rotate(&t);
+		tail_read(&t);
+	}
+	if (!c->args.follow)
 		tail_read_rest(&t);
 	tail_close(&t);
 	if (whole)
@@ -100,18 +94,6 @@ file_of_stderr(const struct ctl *c)
 	path[n] = '\0';
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? xstrdup(path) :
 	    NULL;
-}
-
-static void
-say_where(const struct ctl *c, const char *target)
-{
-	char	*text = xasprintf("log.target is %s, which is no file. The log "
-		    "is where %s:", target, strcmp(target, "stderr") == 0 ?
-		    "the daemon was started, for example by systemd; with -d "
-		    "it is in syslog" : "syslog or the journal writes it");
-
-	screen_put_lines(c, 0, text);
-	free(text);
 }
 
 /*
@@ -145,15 +127,17 @@ name_commands(const struct ctl *c)
 	const char	*target = c->conf->log.target;
 	const char	*more = c->args.follow ? " -f" : "";
 	int		 n = (int)c->args.lines;
+	bool		 to_stderr = strcmp(target, "stderr") == 0;
 	json_t		*list = json_array();
 	json_t		*command;
+	char		*where;
 	size_t		 i;
 
-	if (strcmp(target, "stderr") == 0)
+	if (to_stderr) {
 		name_former_file(c, list);
-	if (strcmp(target, "stderr") == 0)
 		json_array_append_new(list, json_sprintf(
 		    "journalctl -u 'outbox-master*' -n %d%s", n, more));
+	}
 	json_array_append_new(list, json_sprintf(
 	    "journalctl -t outbox-master -n %d%s", n, more));
 	json_array_append_new(list, json_string(
@@ -163,7 +147,12 @@ name_commands(const struct ctl *c)
 		    target, "file", "commands", list, "lines"));
 		return CTL_DONE;
 	}
-	say_where(c, target);
+	where = xasprintf("log.target is %s, which is no file. The log "
+	    "is where %s:", target, to_stderr ?
+	    "the daemon was started, for example by systemd; with -d "
+	    "it is in syslog" : "syslog or the journal writes it");
+	screen_put_lines(c, 0, where);
+	free(where);
 	json_array_foreach(list, i, command)
 		display_print(stdout, "    %s\n", json_string_value(command));
 	json_decref(list);

@@ -11,23 +11,6 @@
 #include "ipc/daemon.h"
 #include "util/xalloc.h"
 
-/*
- * The kernel tells the pid of the lock's holder as it is seen here.  The pid on
- * the scoreboard is of the master's own namespace, and here may be that of any
- * process.
- */
-static void
-check_namespace(struct master_here *m)
-{
-	m->elsewhere = m->pid == 0 ||
-	    (m->board != NULL && m->board->master != m->pid);
-	if (!m->elsewhere)
-		return;
-	m->pid = 0;
-	err_set(&m->why, "outbox-master runs in another pid namespace (a "
-	    "container), so it cannot be signalled from here");
-}
-
 void
 master_find(const struct ctl *c, struct master_here *m)
 {
@@ -37,9 +20,19 @@ master_find(const struct ctl *c, struct master_here *m)
 
 	memset(m, 0, sizeof(*m));
 	m->board = scoreboard_find(path, &alive, &m->pid, &m->why);
-	if (alive)
-		check_namespace(m);
-	else if (m->board != NULL)
+	/*
+	 * The kernel tells the pid of the lock's holder as it is seen here.
+	 * The pid on the scoreboard is of the master's own namespace, and here
+	 * may be that of any process.
+	 */
+	m->elsewhere = alive && (m->pid == 0 ||
+	    (m->board != NULL && m->board->master != m->pid));
+	if (m->elsewhere) {
+		m->pid = 0;
+		err_set(&m->why, "outbox-master runs in another pid namespace "
+		    "(a container), so it cannot be signalled from here");
+	}
+	if (!alive && m->board != NULL)
 		err_set(&m->why, "%s: its daemon has ended", path);
 	free(path);
 	free(prefix);
@@ -71,26 +64,20 @@ master_missing(const struct master_here *m)
 	    "outbox-master does not run on this host (%s)", m->why.text);
 }
 
-/* What the master's title has behind the file. */
-static void
-read_options(const char *text, struct conf_override *o)
-{
-	const char	*workers = strstr(text, " --workers ");
-
-	memset(o, 0, sizeof(*o));
-	if (workers != NULL)
-		o->workers = strtol(workers + strlen(" --workers "), NULL, 10);
-	o->no_leasing = strstr(text, " --no-leasing") != NULL;
-}
-
 char *
 master_conf_path(pid_t pid, struct conf_override *options)
 {
-	char	*text, *path = daemon_file_of(pid, &text);
+	char	*text, *workers, *path = daemon_file_of(pid, &text);
 
 	if (path == NULL)
 		return NULL;
-	read_options(text, options);
+	/* What the master's title has behind the file. */
+	workers = strstr(text, " --workers ");
+	memset(options, 0, sizeof(*options));
+	if (workers != NULL)
+		options->workers = strtol(workers + strlen(" --workers "),
+		    NULL, 10);
+	options->no_leasing = strstr(text, " --no-leasing") != NULL;
 	free(text);
 	return path;
 }

@@ -68,32 +68,22 @@ get(int fd, const char *path, struct buf *answer)
 	return n < 0 ? -1 : 0;
 }
 
-/* The status of the answer, and its body; 0: it is no answer. */
-static int
-parse(struct buf *answer, const char **body)
-{
-	long	 status;
-	char	*end;
-
-	*buf_reserve(answer, 1) = '\0';
-	if (strncmp(answer->data, "HTTP/1.", 7) != 0 || answer->len < 12 ||
-	    (end = strstr(answer->data, "\r\n\r\n")) == NULL)
-		return 0;
-	*body = end + 4;
-	status = strtol(answer->data + 8, NULL, 10);
-	return status >= 100 && status <= 599 ? (int)status : 0;
-}
-
 static int
 report(const struct ctl *c, struct buf *answer)
 {
-	const char	*body;
-	int		 status = parse(answer, &body);
+	char	*body;
+	long	 status = 0;
 
-	if (status == 0)
+	*buf_reserve(answer, 1) = '\0';
+	body = strstr(answer->data, "\r\n\r\n");
+	if (strncmp(answer->data, "HTTP/1.", 7) == 0 && answer->len >= 12 &&
+	    body != NULL)
+		status = strtol(answer->data + 8, NULL, 10);
+	if (status < 100 || status > 599)
 		return ctl_error("the monitor gave no answer");
+	body += 4;
 	if (c->args.json)
-		print_object(c, json_pack("{s:i, s:s}", "http", status,
+		print_object(c, json_pack("{s:i, s:s}", "http", (int)status,
 		    "text", body));
 	else
 		display_print(stdout, "%s", body);

@@ -22,8 +22,6 @@
 #define ANSWER_MS	10000	/* for the master to read the file */
 #define SPARE_S		5	/* after its own latest time */
 
-enum answer { ANSWERED, TIMED_OUT, ENDED };
-
 struct reload {
 	const struct ctl		*ctl;
 	pid_t				 master;
@@ -81,21 +79,6 @@ take_answer(struct reload *r, uint32_t before)
 	return true;
 }
 
-static enum answer
-wait_for_answer(struct reload *r, uint32_t before)
-{
-	int64_t	until = r->sent_at + ANSWER_MS;
-
-	while (!take_answer(r, before)) {
-		if (!master_lives(r->ctl, r->master))
-			return ENDED;
-		if (clock_ms() >= until)
-			return TIMED_OUT;
-		ctl_sleep(MASTER_POLL_MS);
-	}
-	return ANSWERED;
-}
-
 /* A worker of a later reload is new, too. */
 static unsigned
 count_workers(const struct reload *r, bool new_only)
@@ -123,27 +106,10 @@ moment_json(int64_t seconds)
 	return json_string(text);
 }
 
-static void
-say_accepted(const struct reload *r)
-{
-	json_t	*by = moment_json(r->last->renew_by);
-	char	*text;
-
-	if (!r->ctl->args.json) {
-		text = xasprintf("accepted: generation %u; its workers are "
-		    "new by %s at the latest", r->generation,
-		    json_string_value(by));
-		screen_put_lines(r->ctl, 0, text);
-		if (r->why[0] != '\0')
-			screen_put_lines(r->ctl, 0, r->why);
-		fflush(stdout);
-		free(text);
-	}
-	json_decref(by);
-}
+enum renewal { RENEWED, TIMED_OUT, ENDED };
 
 /* If another reload is accepted meanwhile, for the workers of that one. */
-static enum answer
+static enum renewal
 wait_for_renewal(const struct reload *r)
 {
 	int64_t	until = r->sent_at + r->ctl->args.seconds * 1000;
@@ -156,27 +122,7 @@ wait_for_renewal(const struct reload *r)
 			return TIMED_OUT;
 		ctl_sleep(MASTER_POLL_MS);
 	}
-	return ANSWERED;
-}
-
-static void
-report_renewal(const struct reload *r, bool renewed)
-{
-	int64_t	took = r->last->renewed_ms;
-
-	if (r->ctl->args.json)
-		print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, "
-		    "s:I, s:o, s:o}", "accepted", true, "generation",
-		    (json_int_t)r->generation, "renew_by",
-		    moment_json(r->last->renew_by), "renewed", renewed,
-		    "workers", (json_int_t)count_workers(r, false),
-		    "new_workers", (json_int_t)count_workers(r, true),
-		    "took_ms", renewed ? json_integer(took) : json_null(),
-		    "why", r->why[0] == '\0' ? json_null() :
-		    json_string(r->why)));
-	else if (renewed)
-		display_print(stdout, "all %u workers are new after %s\n",
-		    count_workers(r, true), duration_words(took).text);
+	return RENEWED;
 }
 
 static int
@@ -189,31 +135,46 @@ report_end(const struct reload *r, const char *when)
 static int
 follow_renewal(const struct reload *r)
 {
-	enum answer	renewed;
+	json_t		*by = moment_json(r->last->renew_by);
+	enum renewal	 end;
+	int64_t		 took;
+	char		*text;
 
-	say_accepted(r);
-	renewed = wait_for_renewal(r);
-	report_renewal(r, renewed == ANSWERED);
-	if (renewed == ANSWERED)
+	if (!r->ctl->args.json) {
+		text = xasprintf("accepted: generation %u; its workers are "
+		    "new by %s at the latest", r->generation,
+		    json_string_value(by));
+		screen_put_lines(r->ctl, 0, text);
+		if (r->why[0] != '\0')
+			screen_put_lines(r->ctl, 0, r->why);
+		fflush(stdout);
+		free(text);
+	}
+	json_decref(by);
+	end = wait_for_renewal(r);
+	took = r->last->renewed_ms;
+	if (r->ctl->args.json)
+		print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, "
+		    "s:I, s:o, s:o}", "accepted", true, "generation",
+		    (json_int_t)r->generation, "renew_by",
+		    moment_json(r->last->renew_by), "renewed",
+		    end == RENEWED, "workers",
+		    (json_int_t)count_workers(r, false), "new_workers",
+		    (json_int_t)count_workers(r, true), "took_ms",
+		    end == RENEWED ? json_integer(took) : json_null(),
+		    "why", r->why[0] == '\0' ? json_null() :
+		    json_string(r->why)));
+	else if (end == RENEWED)
+		display_print(stdout, "all %u workers are new after %s\n",
+		    count_workers(r, true), duration_words(took).text);
+	if (end == RENEWED)
 		return CTL_DONE;
-	if (renewed == ENDED)
+	if (end == ENDED)
 		return report_end(r, "before all workers were new");
 	return ctl_error("after %lld s only %u of %u workers are new, and the "
 	    "daemon goes on with it: see outboxctl status and outboxctl logs",
 	    (long long)(clock_ms() - r->sent_at) / 1000,
 	    count_workers(r, true), count_workers(r, false));
-}
-
-static int
-report_refusal(const struct reload *r)
-{
-	if (r->ctl->args.json)
-		print_object(r->ctl, json_pack("{s:b, s:I, s:s}", "accepted",
-		    false, "generation", (json_int_t)r->generation,
-		    "why", r->why));
-	ctl_error("refused: %s; the daemon keeps its configuration "
-	    "(generation %u)", r->why, r->generation);
-	return r->result == SCOREBOARD_RELOAD_WRONG ? EXIT_CONFIG : CTL_FAILED;
 }
 
 static int
@@ -224,17 +185,24 @@ send_reload(struct reload *r)
 	r->sent_at = clock_ms();
 	if (master_signal(r->master, SIGHUP) != CTL_DONE)
 		return CTL_FAILED;
-	switch (wait_for_answer(r, before)) {
-	case ANSWERED:
-		return r->result == SCOREBOARD_RELOAD_ACCEPTED ?
-		    follow_renewal(r) : report_refusal(r);
-	case ENDED:
-		return report_end(r, "without an answer");
-	case TIMED_OUT:
-		break;
+	while (!take_answer(r, before)) {
+		if (!master_lives(r->ctl, r->master))
+			return report_end(r, "without an answer");
+		if (clock_ms() >= r->sent_at + ANSWER_MS)
+			return ctl_error("outbox-master with pid %d did not "
+			    "answer within %d s: see outboxctl logs",
+			    (int)r->master, ANSWER_MS / 1000);
+		ctl_sleep(MASTER_POLL_MS);
 	}
-	return ctl_error("outbox-master with pid %d did not answer within "
-	    "%d s: see outboxctl logs", (int)r->master, ANSWER_MS / 1000);
+	if (r->result == SCOREBOARD_RELOAD_ACCEPTED)
+		return follow_renewal(r);
+	if (r->ctl->args.json)
+		print_object(r->ctl, json_pack("{s:b, s:I, s:s}", "accepted",
+		    false, "generation", (json_int_t)r->generation,
+		    "why", r->why));
+	ctl_error("refused: %s; the daemon keeps its configuration "
+	    "(generation %u)", r->why, r->generation);
+	return r->result == SCOREBOARD_RELOAD_WRONG ? EXIT_CONFIG : CTL_FAILED;
 }
 
 int

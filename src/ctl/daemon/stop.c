@@ -48,15 +48,6 @@ static char
 	return ids;
 }
 
-static bool
-is_listed(const char (*ids)[IDENT_SIZE], size_t n, const char *id)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(ids[i], id, IDENT_SIZE) == 0)
-			return true;
-	return false;
-}
-
 /*
  * The workers of this master that have not given their leases back.  The list
  * may be that of the next master already, or name workers of a former one.
@@ -68,38 +59,16 @@ count_holders(const struct ctl *c, const struct scoreboard *b)
 	char		(*ids)[IDENT_SIZE] = read_list(c, &n);
 	unsigned	holders = b == NULL ? (unsigned)n : 0;
 
-	for (unsigned i = 0; b != NULL && i < CONF_MAX_WORKERS; i++)
-		holders += is_listed((const char (*)[IDENT_SIZE])ids, n,
-		    b->lines[i].id);
+	for (unsigned i = 0; b != NULL && i < CONF_MAX_WORKERS; i++) {
+		bool	listed = false;
+
+		for (size_t k = 0; k < n && !listed; k++)
+			listed = strncmp(ids[k], b->lines[i].id,
+			    IDENT_SIZE) == 0;
+		holders += listed;
+	}
 	free(ids);
 	return holders;
-}
-
-static void
-say_stopped(const struct ctl *c, pid_t pid, int64_t took, uint64_t finished,
-    unsigned holders)
-{
-	struct buf	 b = { 0 };
-
-	buf_printf(&b, "outbox-master with pid %d stopped after %s; messages "
-	    "delivered meanwhile: %llu", (int)pid, duration_words(took).text,
-	    (unsigned long long)finished);
-	if (holders > 0)
-		buf_printf(&b, "; %s could not give back the leases, being "
-		    "killed or without the database: the next master takes "
-		    "them over", COUNTED(holders, "worker"));
-	screen_put_lines(c, 0, b.data);
-	buf_free(&b);
-}
-
-static void
-say_absent(const struct ctl *c, const struct master_here *m)
-{
-	char	*text = xasprintf("outbox-master does not run on this host "
-		    "(%s)", m->why.text);
-
-	screen_put_lines(c, 0, text);
-	free(text);
 }
 
 static void
@@ -107,26 +76,24 @@ report_stop(const struct ctl *c, const struct master_here *m, int64_t took,
     uint64_t finished)
 {
 	unsigned	holders = count_holders(c, m->board);
+	struct buf	b = { 0 };
 
-	if (c->args.json)
+	if (c->args.json) {
 		print_object(c, json_pack("{s:b, s:i, s:I, s:I, s:b}",
 		    "stopped", true, "pid", (int)m->pid, "took_ms",
 		    (json_int_t)took, "finished", (json_int_t)finished,
 		    "clean", holders == 0));
-	else
-		say_stopped(c, m->pid, took, finished, holders);
-}
-
-static int
-report_running(const struct ctl *c, pid_t pid, int64_t waited)
-{
-	if (c->args.json)
-		print_object(c, json_pack("{s:b, s:i}", "stopped", false,
-		    "pid", (int)pid));
-	return ctl_error("outbox-master with pid %d still runs after %lld s: "
-	    "its workers finish their messages, and those that do not end are "
-	    "killed after master.stop_timeout", (int)pid,
-	    (long long)waited / 1000);
+		return;
+	}
+	buf_printf(&b, "outbox-master with pid %d stopped after %s; messages "
+	    "delivered meanwhile: %llu", (int)m->pid,
+	    duration_words(took).text, (unsigned long long)finished);
+	if (holders > 0)
+		buf_printf(&b, "; %s could not give back the leases, being "
+		    "killed or without the database: the next master takes "
+		    "them over", COUNTED(holders, "worker"));
+	screen_put_lines(c, 0, b.data);
+	buf_free(&b);
 }
 
 /*
@@ -146,17 +113,6 @@ is_gone(const struct ctl *c, pid_t pid)
 	    access(c->conf->master.pidfile, F_OK) < 0;
 }
 
-static bool
-wait_until_gone(const struct ctl *c, pid_t pid, int64_t until)
-{
-	while (!is_gone(c, pid)) {
-		if (clock_ms() >= until)
-			return false;
-		ctl_sleep(MASTER_POLL_MS);
-	}
-	return true;
-}
-
 static int
 stop(const struct ctl *c, const struct master_here *m)
 {
@@ -167,8 +123,19 @@ stop(const struct ctl *c, const struct master_here *m)
 
 	if (master_signal(m->pid, SIGTERM) != CTL_DONE)
 		return CTL_FAILED;
-	if (!wait_until_gone(c, m->pid, began + limit))
-		return report_running(c, m->pid, limit);
+	while (!is_gone(c, m->pid)) {
+		if (clock_ms() < began + limit) {
+			ctl_sleep(MASTER_POLL_MS);
+			continue;
+		}
+		if (c->args.json)
+			print_object(c, json_pack("{s:b, s:i}", "stopped",
+			    false, "pid", (int)m->pid));
+		return ctl_error("outbox-master with pid %d still runs after "
+		    "%lld s: its workers finish their messages, and those that "
+		    "do not end are killed after master.stop_timeout",
+		    (int)m->pid, (long long)limit / 1000);
+	}
 	report_stop(c, m, clock_ms() - began, delivered(m->board) - before);
 	return CTL_DONE;
 }
@@ -178,18 +145,23 @@ stop_run(struct ctl *c)
 {
 	struct master_here	m;
 	int			status = CTL_DONE;
+	char			*text;
 
 	if (c->bad_file.text[0] != '\0')
 		ctl_error("%s", c->bad_file.text);
 	master_find(c, &m);
-	if (m.pid > 0)
+	if (m.pid > 0) {
 		status = stop(c, &m);
-	else if (m.elsewhere)
+	} else if (m.elsewhere) {
 		status = master_missing(&m);
-	else if (c->args.json)
+	} else if (c->args.json) {
 		print_object(c, json_pack("{s:b}", "stopped", false));
-	else
-		say_absent(c, &m);
+	} else {
+		text = xasprintf("outbox-master does not run on this host (%s)",
+		    m.why.text);
+		screen_put_lines(c, 0, text);
+		free(text);
+	}
 	master_release(&m);
 	return status;
 }

@@ -80,32 +80,27 @@ give_line(struct log_tail *t, char *text)
 	t->line(t->arg, text);
 }
 
-/* Give away the whole lines of the buffer, and keep the rest. */
-static void
-give_lines(struct log_tail *t)
-{
-	char	*begin = t->rest.data, *end;
-	size_t	 left = t->rest.len;
-
-	for (; (end = memchr(begin, '\n', left)) != NULL; begin = end + 1) {
-		*end = '\0';
-		give_line(t, begin);
-		left -= (size_t)(end + 1 - begin);
-	}
-	memmove(t->rest.data, begin, left);
-	buf_chop(&t->rest, t->rest.len - left);
-}
-
 void
 tail_read(struct log_tail *t)
 {
-	char	block[BLOCK];
-	ssize_t	n;
+	char	 block[BLOCK], *begin, *end;
+	size_t	 left;
+	ssize_t	 n;
 
 	while ((n = pread(t->fd, block, sizeof(block), t->at)) > 0) {
 		t->at += n;
 		buf_add(&t->rest, block, (size_t)n);
-		give_lines(t);
+		/* Give away the whole lines, and keep the rest. */
+		begin = t->rest.data;
+		left = t->rest.len;
+		while ((end = memchr(begin, '\n', left)) != NULL) {
+			*end = '\0';
+			give_line(t, begin);
+			left -= (size_t)(end + 1 - begin);
+			begin = end + 1;
+		}
+		memmove(t->rest.data, begin, left);
+		buf_chop(&t->rest, t->rest.len - left);
 	}
 }
 
@@ -115,16 +110,6 @@ tail_read_rest(struct log_tail *t)
 	if (t->rest.len > 0)
 		give_line(t, t->rest.data);
 	buf_clear(&t->rest);
-}
-
-static void
-change_file(struct log_tail *t, int fd)
-{
-	tail_read(t);
-	tail_read_rest(t);
-	close(t->fd);
-	t->fd = fd;
-	t->at = 0;
 }
 
 void
@@ -140,6 +125,11 @@ tail_rotate(struct log_tail *t)
 	if (stat(t->path, &is) < 0 ||	/* the new one comes later */
 	    (is.st_dev == was.st_dev && is.st_ino == was.st_ino))
 		return;
-	if ((fd = open_log(t->path)) >= 0)
-		change_file(t, fd);
+	if ((fd = open_log(t->path)) < 0)
+		return;
+	tail_read(t);
+	tail_read_rest(t);
+	close(t->fd);
+	t->fd = fd;
+	t->at = 0;
 }

@@ -10,46 +10,19 @@
 
 #define FORM	"not a JSON array of strings such as [\"dead\",\"list\"]"
 
-static bool
-is_command(const json_t *v)
-{
-	const json_t	*word;
-	size_t		 i;
-
-	json_array_foreach(v, i, word)
-		if (!json_is_string(word))
-			return false;
-	return json_is_array(v);
-}
-
-/* The words of an array of strings; to be freed by words_free(). */
-static char **
-words_of(const json_t *array, int *n)
-{
-	size_t	  size = json_array_size(array);
-	char	**words = xcalloc(size + 1, sizeof(*words));
-
-	for (size_t i = 0; i < size; i++)
-		words[i] = xstrdup(json_string_value(json_array_get(array,
-		    i)));
-	*n = (int)size;
-	return words;
-}
-
-static void
-words_free(char **words)
-{
-	for (char **word = words; *word != NULL; word++)
-		free(*word);
-	free(words);
-}
-
-/* What never ends, or needs the input that has the commands. */
+/* argv: the words from the last one of the command's name. */
 static int
-refuse_some(const struct ctl *c)
+run(struct here *h, int nwords, char **words, int nname, char **argv,
+    json_t **result)
 {
+	struct ctl		*c = &h->c;
 	const struct args	*a = &c->args;
+	int			 status;
 
+	if ((status = args_parse(&c->args, c->command, nwords - nname + 1,
+	    argv)) != CTL_DONE)
+		return status;
+	/* What never ends, or needs the input that has the commands. */
 	if (c->command->needs == NEEDS_NOTHING)
 		return ctl_misuse("serve: not inside serve");
 	if (a->watch || a->follow)
@@ -59,20 +32,6 @@ refuse_some(const struct ctl *c)
 	    (a->nrest == 0 || strcmp(a->rest[0], "-") == 0))
 		return ctl_misuse("enqueue: name a FILE; standard input has "
 		    "the commands");
-	return CTL_DONE;
-}
-
-/* argv: the words from the last one of the command's name. */
-static int
-run(struct here *h, int nwords, char **words, int nname, char **argv,
-    json_t **result)
-{
-	struct ctl	*c = &h->c;
-	int		 status;
-
-	if ((status = args_parse(&c->args, c->command, nwords - nname + 1,
-	    argv)) != CTL_DONE || (status = refuse_some(c)) != CTL_DONE)
-		return status;
 	if (c->command->kind != COMMAND_READS)
 		return child_run(c->path, nwords, words, result);
 	c->args.json = true;
@@ -109,44 +68,40 @@ run_words(struct here *h, int nwords, char **words, json_t **result)
 static int
 run_line(struct here *h, const char *line, size_t len, json_t **result)
 {
-	json_t	 *array;
+	json_t	 *array, *word;
 	char	**words;
-	int	  n, status;
+	size_t	  n, i;
+	bool	  valid;
+	int	  status;
 
 	if (line == NULL)
 		return ctl_misuse("a line of more than %zu bytes",
 		    SERVE_LINE_MAX);
 	array = json_loadb(line, len, 0, NULL);
-	if (!is_command(array)) {
-		json_decref(array);
-		return ctl_misuse(FORM);
+	valid = json_is_array(array);
+	n = json_array_size(array);
+	words = xcalloc(n + 1, sizeof(*words));
+	json_array_foreach(array, i, word) {
+		valid = valid && json_is_string(word);
+		words[i] = valid ? xstrdup(json_string_value(word)) : NULL;
 	}
-	words = words_of(array, &n);
 	json_decref(array);
-	status = run_words(h, n, words, result);
-	words_free(words);
+	status = valid ? run_words(h, (int)n, words, result) :
+	    ctl_misuse(FORM);
+	for (i = 0; i < n; i++)
+		free(words[i]);
+	free(words);
 	return status;
-}
-
-static bool
-answer(struct lines *l, int status, json_t *result)
-{
-	struct buf	line = { 0 };
-	bool		is_read;
-
-	outcome_line(&line, json_pack("{s:i, s:o}", "exit", status, "result",
-	    result == NULL ? json_null() : result));
-	is_read = lines_answer(l, &line);
-	buf_free(&line);
-	return is_read;
 }
 
 /* false: nobody reads the answers. */
 static bool
 serve_line(struct here *h, struct lines *l, const char *line, size_t len)
 {
-	json_t	*result = NULL, *own;
-	int	 status;
+	json_t		*result = NULL, *own;
+	struct buf	 answer = { 0 };
+	bool		 is_read;
+	int		 status;
 
 	h->c.command = NULL;
 	status = run_line(h, line, len, &result);
@@ -159,7 +114,11 @@ serve_line(struct here *h, struct lines *l, const char *line, size_t len)
 		json_decref(own);
 	if (h->c.command != NULL && h->c.command->kind == COMMAND_READS)
 		here_settle(h, status, result);
-	return answer(l, status, result);
+	outcome_line(&answer, json_pack("{s:i, s:o}", "exit", status, "result",
+	    result == NULL ? json_null() : result));
+	is_read = lines_answer(l, &answer);
+	buf_free(&answer);
+	return is_read;
 }
 
 int

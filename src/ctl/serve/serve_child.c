@@ -34,18 +34,6 @@ become(char **argv, char **variables, int fd, int out, pid_t parent)
 	_exit(CTL_FAILED);
 }
 
-static void
-read_all(int fd, struct buf *to)
-{
-	ssize_t	n;
-
-	do {
-		n = read(fd, buf_reserve(to, PIECE), PIECE);
-		if (n > 0)
-			to->len += (size_t)n;
-	} while (n > 0 || (n < 0 && errno == EINTR));
-}
-
 /* As a shell reports it. */
 static int
 end_of(pid_t pid)
@@ -68,6 +56,7 @@ start_and_read(char **argv, struct buf *text)
 	int	 fds[2], fd;
 	pid_t	 parent = getpid(), pid;
 	char   **variables;
+	ssize_t	 n;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return ctl_error("pipe: %s", strerror(errno));
@@ -81,8 +70,11 @@ start_and_read(char **argv, struct buf *text)
 	close(fds[1]);
 	close(fd);
 	free(variables);
-	if (pid > 0)
-		read_all(fds[0], text);
+	do {
+		n = pid < 0 ? 0 : read(fds[0], buf_reserve(text, PIECE), PIECE);
+		if (n > 0)
+			text->len += (size_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
 	close(fds[0]);
 	return pid < 0 ? ctl_error("fork: %s", strerror(errno)) : end_of(pid);
 }

@@ -76,26 +76,19 @@ is_open(const struct here *h)
 	return h->c.store != NULL && store_is_open(h->c.store);
 }
 
-/* It may have been lost since, or have lasted long enough. */
-static void
-check_connection(struct here *h)
-{
-	struct err	e;
-
-	if (is_open(h) && (clock_ms() - h->opened_at > CONNECTION_MS ||
-	    store_check_server(h->c.store, &e) < 0))
-		store_close(h->c.store);
-}
-
 int
 here_run(struct here *h)
 {
-	int	status = load(h);
-	bool	was_open;
+	int		status = load(h);
+	bool		was_open;
+	struct err	e;
 
 	if (status != CTL_DONE)
 		return status;
-	check_connection(h);
+	/* It may have been lost since, or have lasted long enough. */
+	if (is_open(h) && (clock_ms() - h->opened_at > CONNECTION_MS ||
+	    store_check_server(h->c.store, &e) < 0))
+		store_close(h->c.store);
 	was_open = is_open(h);
 	if (h->c.command->needs == NEEDS_TABLES && !was_open)
 		status = ctl_connect(&h->c);

@@ -48,27 +48,20 @@ read_piece(struct lines *l)
 	return 1;
 }
 
-/* Remove the bytes of the line before, and give its memory back. */
-static void
-drop_used(struct lines *l)
+bool
+lines_next(struct lines *l, char **line, size_t *len)
 {
-	struct buf	rest = { 0 };
+	bool		 skipped = false;
+	size_t		 seen = 0;
+	char		*end = NULL;
+	struct buf	 rest = { 0 };
 
+	/* Remove the bytes of the line before, and give its memory back. */
 	if (l->used < l->got.len)
 		buf_add(&rest, l->got.data + l->used, l->got.len - l->used);
 	buf_free(&l->got);
 	l->got = rest;
 	l->used = 0;
-}
-
-bool
-lines_next(struct lines *l, char **line, size_t *len)
-{
-	bool	 skipped = false;
-	size_t	 seen = 0;
-	char	*end = NULL;
-
-	drop_used(l);
 	while (l->got.len == seen || (end = memchr(l->got.data + seen, '\n',
 	    l->got.len - seen)) == NULL) {
 		seen = l->got.len;

@@ -49,18 +49,6 @@ broker_ask(struct pub *p, const char *what, const char *body,
 	return ctl_no_broker(&e);
 }
 
-/* The cause of a refusal of these codes is not in the server's text. */
-static const char *
-remedy_of(const char *text)
-{
-	if (strstr(text, "(10074)") != NULL)
-		return ": the server is in no cluster: use --replicas 1";
-	if (strstr(text, "(10005)") != NULL)
-		return ": the cluster has too few servers: use fewer "
-		    "--replicas";
-	return "";
-}
-
 /* The streams that have subjects in common with the wanted one. */
 static int
 refuse_overlap(const struct ctl *c, struct pub *p, const struct new_stream *w)
@@ -93,6 +81,7 @@ broker_create(const struct ctl *c, struct pub *p, const struct new_stream *w,
     struct buf *answer)
 {
 	char		*body = new_stream_body(w, c->conf->nats.stream);
+	const char	*remedy = "";
 	struct err	 e;
 	int		 status = broker_ask(p, "CREATE", body, answer);
 
@@ -102,8 +91,14 @@ broker_create(const struct ctl *c, struct pub *p, const struct new_stream *w,
 		return status;
 	if (strstr(e.text, "(10065)") != NULL)
 		return refuse_overlap(c, p, w);
+	/* The cause of these refusals is not in the server's text. */
+	if (strstr(e.text, "(10074)") != NULL)
+		remedy = ": the server is in no cluster: use --replicas 1";
+	else if (strstr(e.text, "(10005)") != NULL)
+		remedy = ": the cluster has too few servers: use fewer "
+		    "--replicas";
 	return ctl_error("stream %s was not created: %s%s",
-	    c->conf->nats.stream, e.text, remedy_of(e.text));
+	    c->conf->nats.stream, e.text, remedy);
 }
 
 static void

@@ -12,28 +12,14 @@ reported(const struct ctl *c)
 	    SQL("(lost > 0 OR alarm IS NOT NULL)");
 }
 
-/* The next worker, or the scrub, would find them again. */
-static int
-accept_holes(struct ctl *c, struct err *e)
-{
-	struct db_rows	*rows;
-	int		 rc = 0;
-
-	if (!store_is_full(c->store))
-		return 0;
-	store_sql(c->store, "SELECT name FROM {streams} WHERE missing > 0");
-	if ((rows = store_query(c->store, "losses", e)) == NULL)
-		return -1;
-	while (rc == 0 && db_next(rows))
-		rc = store_holes_accept(c->store, db_text(rows, 0), e);
-	db_rows_free(rows);
-	return rc;
-}
-
 int
 losses_clear(struct ctl *c, const char *stream, uint64_t *streams,
     struct err *e)
 {
+	bool		 full = store_is_full(c->store);
+	struct db_rows	*rows;
+	int		 rc = 0;
+
 	store_sql(c->store, "UPDATE {streams} SET :accepted:found lost = 0, "
 	    "lost_first = NULL, lost_last = NULL, lost_at = NULL, "
 	    "alarm = NULL, alarm_at = NULL WHERE :reported:named",
@@ -41,14 +27,23 @@ losses_clear(struct ctl *c, const char *stream, uint64_t *streams,
 	    SQL_IF("accepted", stream == NULL, "known_since = "
 	    "GREATEST(known_since, COALESCE(alarm_at, known_since)), "
 	    "first_sequence = IF(alarm IS NULL, first_sequence, NULL),"),
-	    SQL_IF("found", stream != NULL && store_is_full(c->store),
+	    SQL_IF("found", stream != NULL && full,
 	    "missing = 0, missing_at = NULL, holes = NULL,"),
 	    SQL_PART("reported", reported(c)),
 	    SQL_IF("named", stream != NULL, " AND name = :name"),
 	    SQL_TEXT("name", stream));
 	if (store_exec(c->store, "losses", streams, e) < 0)
 		return -1;
-	return stream == NULL ? accept_holes(c, e) : 0;
+	if (stream != NULL || !full)
+		return 0;
+	/* The next worker, or the scrub, would find the holes again. */
+	store_sql(c->store, "SELECT name FROM {streams} WHERE missing > 0");
+	if ((rows = store_query(c->store, "losses", e)) == NULL)
+		return -1;
+	while (rc == 0 && db_next(rows))
+		rc = store_holes_accept(c->store, db_text(rows, 0), e);
+	db_rows_free(rows);
+	return rc;
 }
 
 static int

@@ -30,49 +30,30 @@ republish_keep(void *arg)
 	return got_term ? KEEP_FINISH : KEEP_ON;
 }
 
-/* store_settings would set a missing count; then no row was delivered yet. */
-static int
-prepare_republish(struct republish *x, struct err *e)
-{
-	struct store	*s = x->ctl->store;
-	struct counts	 k;
-
-	if (store_read_counts(s, &k, e) < 0)
-		return -1;
-	if (k.count != 0 && store_settings(s, &k.count, e) < 0)
-		return -1;
-	store_prefix(s, x->prefix);
-	stream_audit_init(&x->audit, x->ctl->conf, s, &x->relay);
-	return 0;
-}
-
-/*
- * A row without a sequence went to another destination, which may be gone by
- * now, or is from before sequences were recorded: it has none in front of it
- * that has one.
- */
-static int
-recorded_from(struct store *s, uint64_t *sequence, struct err *e)
-{
-	store_sql(s, "SELECT COALESCE((SELECT {global_sequence} FROM {outbox} "
-	    "WHERE {ack_sequence} IS NOT NULL ORDER BY {global_sequence} "
-	    "LIMIT 1), 18446744073709551615)");
-	return store_query_number(s, "delivered", sequence, e);
-}
-
 static int
 find_lost(struct republish *x, struct stream_audit_rows *w, bool dry,
     struct err *e)
 {
+	struct store		*s = x->ctl->store;
 	char			until[STORE_TIME];
 	struct store_period	all = { THE_BEGINNING, until };
 
 	*w = (struct stream_audit_rows){ .absent = true, .dry = dry };
-	/* Where there is another destination nobody can tell. */
-	if (!conf_goes_elsewhere(x->ctl->conf) &&
-	    recorded_from(x->ctl->store, &w->unknown_below, e) < 0)
-		return -1;
-	if (store_now(x->ctl->store, until, e) < 0)
+	/*
+	 * A row without a sequence went to another destination, which may be
+	 * gone by now, or is from before sequences were recorded: it has none
+	 * in front of it that has one.  Where there is another destination
+	 * nobody can tell.
+	 */
+	if (!conf_goes_elsewhere(x->ctl->conf)) {
+		store_sql(s, "SELECT COALESCE((SELECT {global_sequence} FROM "
+		    "{outbox} WHERE {ack_sequence} IS NOT NULL ORDER BY "
+		    "{global_sequence} LIMIT 1), 18446744073709551615)");
+		if (store_query_number(s, "delivered", &w->unknown_below,
+		    e) < 0)
+			return -1;
+	}
+	if (store_now(s, until, e) < 0)
 		return -1;
 	return stream_audit_rows(&x->audit, w, &all, e) == AUDIT_DONE ? 0 :
 	    err_in(e, "stream %s", x->ctl->conf->nats.stream);
@@ -113,35 +94,25 @@ republish_lost(struct republish *x, struct stream_audit_rows *w, struct err *e)
 	return rc;
 }
 
-static void
-report_republished(const struct ctl *c, const struct stream_audit_rows *w)
-{
-	struct buf	text = { 0 };
-
-	buf_printf(&text, "%llu delivered rows: %llu are in stream %s, %llu "
-	    "are not", (unsigned long long)(w->there + w->lost),
-	    (unsigned long long)w->there, c->conf->nats.stream,
-	    (unsigned long long)w->lost);
-	if (w->lost > 0 && !c->args.dry_run)
-		buf_printf(&text, "; %llu are sent again",
-		    (unsigned long long)w->reset);
-	print_done(c, w->dry ? w->lost : w->reset, "%s", text.data);
-	buf_free(&text);
-}
-
 static int
 republish(struct republish *x)
 {
 	struct ctl			*c = x->ctl;
 	struct pub			*p = &x->relay.pubs[DRIVER_NATS];
 	struct stream_audit_rows	 w = { .lost = 1 };
+	struct counts			 k;
+	struct buf			 text = { 0 };
 	struct err			 e;
 
 	if (!store_can_audit_stream(c->store))
 		return ctl_refuse("run outboxctl schema upgrade", "the tables "
 		    "do not record the stream sequence of a message");
-	if (prepare_republish(x, &e) < 0)
+	/* It would set a missing count; then no row was delivered yet. */
+	if (store_read_counts(c->store, &k, &e) < 0 ||
+	    (k.count != 0 && store_settings(c->store, &k.count, &e) < 0))
 		return ctl_fail(c, &e);
+	store_prefix(c->store, x->prefix);
+	stream_audit_init(&x->audit, c->conf, c->store, &x->relay);
 	if (p->ops->open(p->arg, &e) < 0)
 		return ctl_no_broker(&e);
 	if ((!c->args.yes || c->args.dry_run) &&
@@ -154,7 +125,15 @@ republish(struct republish *x)
 	if (!c->args.dry_run &&
 	    ctl_transaction(c, end_republish, &w.reset, &e) < 0)
 		return ctl_fail(c, &e);
-	report_republished(c, &w);
+	buf_printf(&text, "%llu delivered rows: %llu are in stream %s, %llu "
+	    "are not", (unsigned long long)(w.there + w.lost),
+	    (unsigned long long)w.there, c->conf->nats.stream,
+	    (unsigned long long)w.lost);
+	if (w.lost > 0 && !c->args.dry_run)
+		buf_printf(&text, "; %llu are sent again",
+		    (unsigned long long)w.reset);
+	print_done(c, w.dry ? w.lost : w.reset, "%s", text.data);
+	buf_free(&text);
 	return CTL_DONE;
 }
 

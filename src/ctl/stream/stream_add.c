@@ -51,41 +51,32 @@ report_added(const struct add *a, bool added, const struct buf *answer)
 }
 
 static int
-create(struct add *a)
-{
-	struct buf	 answer = { 0 };
-	char		*body;
-	int		 status = CTL_DONE;
-
-	if (a->ctl->args.dry_run) {
-		body = new_stream_body(&a->wanted, a->ctl->conf->nats.stream);
-		buf_printf(&answer, "{\"config\":%s}", body);
-		free(body);
-	} else
-		status = broker_create(a->ctl, &a->bus, &a->wanted, &answer);
-	if (status == CTL_DONE)
-		status = report_added(a, true, &answer);
-	buf_free(&answer);
-	return status;
-}
-
-static int
 add_unless_found(struct add *a)
 {
 	const char	*name = a->ctl->conf->nats.stream;
-	struct buf	 answer = { 0 };
+	struct buf	 found = { 0 }, made = { 0 };
 	struct err	 e;
+	char		*body;
 	int		 status;
 
 	if ((status = broker_open(a->ctl, &a->bus)) != CTL_DONE ||
-	    (status = broker_ask(&a->bus, "INFO", "", &answer)) != CTL_DONE)
+	    (status = broker_ask(&a->bus, "INFO", "", &found)) != CTL_DONE)
 		return status;
-	switch (new_stream_compare(&a->wanted, answer.data, answer.len, &e)) {
+	switch (new_stream_compare(&a->wanted, found.data, found.len, &e)) {
 	case NEW_STREAM_ABSENT:
-		status = create(a);
+		if (a->ctl->args.dry_run) {
+			body = new_stream_body(&a->wanted, name);
+			buf_printf(&made, "{\"config\":%s}", body);
+			free(body);
+		} else {
+			status = broker_create(a->ctl, &a->bus, &a->wanted,
+			    &made);
+		}
+		if (status == CTL_DONE)
+			status = report_added(a, true, &made);
 		break;
 	case NEW_STREAM_SAME:
-		status = report_added(a, false, &answer);
+		status = report_added(a, false, &found);
 		break;
 	case NEW_STREAM_OTHER:
 		status = ctl_error("stream %s exists with other settings: %s: "
@@ -95,7 +86,8 @@ add_unless_found(struct add *a)
 	case NEW_STREAM_REFUSED:
 		status = ctl_error("stream %s: %s", name, e.text);
 	}
-	buf_free(&answer);
+	buf_free(&found);
+	buf_free(&made);
 	return status;
 }
 

@@ -26,82 +26,52 @@ copy_of(const json_t *o, const char *name)
 	return v == NULL ? json_null() : json_incref(v);
 }
 
-static void
-put_settings(json_t *o, const json_t *config)
-{
-	json_object_set_new(o, "subjects", copy_of(config, "subjects"));
-	json_object_set_new(o, "retention", copy_of(config, "retention"));
-	json_object_set_new(o, "storage", copy_of(config, "storage"));
-	json_object_set_new(o, "replicas", copy_of(config, "num_replicas"));
-	json_object_set_new(o, "duplicate_window_ms", json_integer(
-	    member_number(config, "duplicate_window") / MS_NS));
-	json_object_set_new(o, "max_messages",
-	    limit_json(config, "max_msgs", 1));
-	json_object_set_new(o, "max_bytes", limit_json(config, "max_bytes", 1));
-	json_object_set_new(o, "max_age_ms",
-	    limit_json(config, "max_age", MS_NS));
-	json_object_set_new(o, "max_message_bytes",
-	    limit_json(config, "max_msg_size", 1));
-	json_object_set_new(o, "max_per_subject",
-	    limit_json(config, "max_msgs_per_subject", 1));
-	json_object_set_new(o, "discard", copy_of(config, "discard"));
-	json_object_set_new(o, "sealed",
-	    json_boolean(json_is_true(json_object_get(config, "sealed"))));
-}
-
-static void
-put_contents(json_t *o, const json_t *info)
-{
-	json_t	*state = json_object_get(info, "state");
-
-	json_object_set_new(o, "created", copy_of(info, "created"));
-	json_object_set_new(o, "messages", copy_of(state, "messages"));
-	json_object_set_new(o, "bytes", copy_of(state, "bytes"));
-	json_object_set_new(o, "first_sequence", copy_of(state, "first_seq"));
-	json_object_set_new(o, "last_sequence", copy_of(state, "last_seq"));
-	json_object_set_new(o, "consumers", copy_of(state, "consumer_count"));
-}
-
 static json_t *
 info_json(const struct ctl *c, const struct buf *answer)
 {
 	json_t	*info = json_loadb(answer->data, answer->len, 0, NULL);
 	json_t	*config = json_object_get(info, "config");
+	json_t	*state = json_object_get(info, "state");
 	json_t	*o = json_pack("{s:s, s:b}", "stream", c->conf->nats.stream,
 		    "exists", config != NULL);
 
-	if (config != NULL) {
-		put_settings(o, config);
-		put_contents(o, info);
-	}
+	if (config != NULL)
+		json_object_update_new(o, json_pack("{s:o, s:o, s:o, s:o, s:I, "
+		    "s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
+		    "s:o, s:o, s:o, s:o, s:o, s:o}",
+		    "subjects", copy_of(config, "subjects"),
+		    "retention", copy_of(config, "retention"),
+		    "storage", copy_of(config, "storage"),
+		    "replicas", copy_of(config, "num_replicas"),
+		    "duplicate_window_ms", (json_int_t)(member_number(config,
+		    "duplicate_window") / MS_NS),
+		    "max_messages", limit_json(config, "max_msgs", 1),
+		    "max_bytes", limit_json(config, "max_bytes", 1),
+		    "max_age_ms", limit_json(config, "max_age", MS_NS),
+		    "max_message_bytes", limit_json(config, "max_msg_size", 1),
+		    "max_per_subject", limit_json(config,
+		    "max_msgs_per_subject", 1),
+		    "discard", copy_of(config, "discard"),
+		    "sealed", json_is_true(json_object_get(config, "sealed")),
+		    "created", copy_of(info, "created"),
+		    "messages", copy_of(state, "messages"),
+		    "bytes", copy_of(state, "bytes"),
+		    "first_sequence", copy_of(state, "first_seq"),
+		    "last_sequence", copy_of(state, "last_seq"),
+		    "consumers", copy_of(state, "consumer_count")));
 	json_object_set_new(o, "findings", broker_verdict(c, answer));
 	json_decref(info);
 	return o;
-}
-
-/* A list of texts as one, without its brackets. */
-static json_t *
-joined(const json_t *list)
-{
-	struct buf	 b = { 0 };
-	json_t		*item, *text;
-	size_t		 i;
-
-	buf_str(&b, "");
-	json_array_foreach(list, i, item)
-		buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
-		    json_string_value(item));
-	text = json_string(b.data);
-	buf_free(&b);
-	return text;
 }
 
 /* The same object for people: durations and lists in words, no findings. */
 static json_t *
 in_words(const json_t *o)
 {
-	json_t		*words = json_object(), *v;
+	json_t		*words = json_object(), *v, *item;
+	struct buf	 list = { 0 };
 	const char	*name;
+	size_t		 i;
 
 	json_object_foreach((json_t *)o, name, v) {
 		size_t	n = strlen(name);
@@ -111,49 +81,45 @@ in_words(const json_t *o)
 		    strcmp(name, "exists") == 0)
 			continue;
 		snprintf(without, sizeof(without), "%.*s", (int)n - 3, name);
-		if (json_is_array(v))
-			json_object_set_new(words, name, joined(v));
-		else if (strcmp(name + n - 3, "_ms") != 0)
+		if (json_is_array(v)) {
+			buf_str(&list, "");
+			json_array_foreach(v, i, item)
+				buf_printf(&list, "%s%s", i == 0 ? "" : ", ",
+				    json_string_value(item));
+			json_object_set_new(words, name,
+			    json_string(list.data));
+			buf_free(&list);
+		} else if (strcmp(name + n - 3, "_ms") != 0) {
 			json_object_set(words, name, v);
-		else
+		} else {
 			json_object_set_new(words, without, json_is_null(v) ?
 			    json_null() : span_json(json_integer_value(v)));
+		}
 	}
 	return words;
 }
 
-static void
-say_info(const struct ctl *c, const json_t *o)
-{
-	const json_t	*findings = json_object_get(o, "findings");
-
-	if (json_is_true(json_object_get(o, "exists")))
-		print_object(c, in_words(o));
-	if (json_array_size(findings) == 0)
-		display_print(stdout, "ok      the daemon can use this stream, and its settings "
-		    "are safe\n");
-	broker_say_verdict(c, findings);
-}
-
-/* Does the list have a finding of this level? */
-static bool
-has_failure(const json_t *findings)
-{
-	return json_array_size(findings) > 0 && strcmp(member_text(
-	    json_array_get(findings, 0), "level"), "fail") == 0;
-}
-
+/* A finding of the level fail stands in front of the others. */
 static int
 show_info(const struct ctl *c, const struct buf *answer)
 {
-	json_t	*o = info_json(c, answer);
-	int	 status = has_failure(json_object_get(o, "findings")) ?
-		    CTL_FAILED : CTL_DONE;
+	json_t		*o = info_json(c, answer);
+	const json_t	*findings = json_object_get(o, "findings");
+	bool		 none = json_array_size(findings) == 0;
+	int		 status = !none && strcmp(member_text(json_array_get(
+			    findings, 0), "level"), "fail") == 0 ?
+			    CTL_FAILED : CTL_DONE;
 
-	if (c->args.json)
-		print_object(c, json_incref(o));
-	else
-		say_info(c, o);
+	if (c->args.json) {
+		print_object(c, o);
+		return status;
+	}
+	if (json_is_true(json_object_get(o, "exists")))
+		print_object(c, in_words(o));
+	if (none)
+		display_print(stdout, "ok      the daemon can use this "
+		    "stream, and its settings are safe\n");
+	broker_say_verdict(c, findings);
 	json_decref(o);
 	return status;
 }
