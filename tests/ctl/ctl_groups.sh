@@ -41,7 +41,8 @@ is "$RC$OUT" 0 'and nothing is printed'
 #
 # 1,000 letters of three errors are three groups.
 #
-bury 1000 500 "CONCAT('timeout after ', n, ' ms: order \"', MD5(n), '\"')"
+bury 1000 500 "CONCAT('timeout after ', n, ' ms: order \"', SHA2(n, 256),
+    '\"')"
 bury 2000 300 "CONCAT('no stream for ', UUID())"
 bury 3000 200 "CONCAT('HTTP 422: {\"code\":', n,
     ',\"id\":\"', n, '\"}')" attempts paid
@@ -137,7 +138,7 @@ says 'held: # more: HTTP 503' "'held: 12 more: HTTP 503'"
 says 'HTTP #, XHTTP #, HTTP #' "'HTTP 1234, XHTTP 404, HTTP 12'"
 says 'deadbeef is a word, * is none' "'deadbeef is a word, deadbee5 is none'"
 says '* and * and *' "CONCAT('0xFF and 01ARZ3NDEKTSV4RRFFQ69G5FAV and ',
-    MD5('x'))"
+    SHA2('x', 256))"
 says 'utf#mb# order_# p#' "'utf8mb4 order_4711 p03'"
 # shellcheck disable=SC2016
 says '"*" and `*`' "'\"a\" and \`b\`'"
