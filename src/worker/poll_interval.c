@@ -5,28 +5,17 @@
 #include "util/clock.h"
 
 /*
- * Doubled up to the ceiling.  Where nobody wakes the worker, the pause is no
- * longer than a part of the time since the last work: rows that keep coming as
- * often wait for that part.  Where it is woken there is nothing to look for
- * before r->due.
+ * Without work the pause doubles, up to the ceiling.  Where nobody wakes the
+ * worker, it is no longer than a part of the time since the last work: rows
+ * that keep coming as often wait for that part.  Where it is woken, there is
+ * nothing to look for before r->due.  After a vain look the pause is no shorter
+ * than the look was.
  */
-static int64_t
-longer(const struct poll_interval *p, const struct poll_result *r, int64_t now)
-{
-	int64_t	ms = later(p->pause_ms * 2, p->polls ? 1 : POLL_SOON_MS);
-
-	if (p->polls && !r->waiting)
-		ms = sooner(ms, later(POLL_SOON_MS,
-		    (now - p->worked_at) / POLL_PART));
-	return !p->polls && r->waiting ? p->ceiling_ms : ms;
-}
-
-/* After a vain look the pause is no shorter than the look was. */
 static int64_t
 pause_after(const struct poll_interval *p, const struct poll_result *r,
     int64_t now)
 {
-	int64_t	ms;
+	int64_t	ms = later(p->pause_ms * 2, p->polls ? 1 : POLL_SOON_MS);
 
 	if (p->fixed_ms > 0)
 		return p->woken > 0 ? sooner(POLL_SOON_MS, p->fixed_ms) :
@@ -35,8 +24,11 @@ pause_after(const struct poll_interval *p, const struct poll_result *r,
 		ms = 1;
 	else if (p->woken > 0)
 		ms = POLL_SOON_MS;
-	else
-		ms = r->worked ? p->ceiling_ms : longer(p, r, now);
+	else if (r->worked || (!p->polls && r->waiting))
+		ms = p->ceiling_ms;
+	else if (p->polls && !r->waiting)
+		ms = sooner(ms, later(POLL_SOON_MS,
+		    (now - p->worked_at) / POLL_PART));
 	return sooner(r->worked ? ms : later(ms, now - r->began),
 	    p->ceiling_ms);
 }
