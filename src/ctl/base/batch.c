@@ -23,16 +23,6 @@ ctl_sleep(int64_t ms)
 
 enum fate { DONE, AGAIN, FAILED };
 
-/* Does the audit row have the value that the transaction wrote? */
-static int
-is_noted(struct ctl *c, uint64_t *noted, struct err *e)
-{
-	store_sql(c->store, "UPDATE {audit} SET changed = changed "
-	    "WHERE id = :id AND changed = :n",
-	    SQL_NUMBER("id", c->audit), SQL_NUMBER("n", c->audited));
-	return store_exec(c->store, "audit", noted, e);
-}
-
 /*
  * COMMIT was sent and its answer is lost.  The same transaction changed the
  * audit row, so that row tells whether it was committed; the lock on it makes
@@ -41,19 +31,23 @@ is_noted(struct ctl *c, uint64_t *noted, struct err *e)
 static enum fate
 find_out(struct ctl *c, bool has_noted, struct err *e)
 {
-	int64_t		until = clock_ms() + FIND_OUT_MS;
-	uint64_t	noted;
-	struct err	why = *e, other;
+	struct store	*s = c->store;
+	int64_t		 until = clock_ms() + FIND_OUT_MS;
+	uint64_t	 noted;
+	struct err	 why = *e, other;
 
 	c->in_doubt = true;
-	while (has_noted && clock_ms() < until) {
-		if ((store_is_open(c->store) ||
-		    store_open(c->store, &other) == 0) &&
-		    is_noted(c, &noted, &other) == 0) {
-			c->in_doubt = false;
-			return noted > 0 ? DONE : AGAIN;
-		}
-		ctl_sleep(FIND_OUT_PAUSE_MS);
+	for (; has_noted && clock_ms() < until; ctl_sleep(FIND_OUT_PAUSE_MS)) {
+		if (!store_is_open(s) && store_open(s, &other) != 0)
+			continue;
+		/* Has the row the value that the transaction wrote? */
+		store_sql(s, "UPDATE {audit} SET changed = changed "
+		    "WHERE id = :id AND changed = :n",
+		    SQL_NUMBER("id", c->audit), SQL_NUMBER("n", c->audited));
+		if (store_exec(s, "audit", &noted, &other) != 0)
+			continue;
+		c->in_doubt = false;
+		return noted > 0 ? DONE : AGAIN;
 	}
 	err_set(e, "%.400s: it is not known whether this was done: "
 	    "look before you repeat it", why.text);

@@ -102,56 +102,48 @@ find_labels_of(struct kway_merge *m, const char *partition, struct err *e)
 }
 
 /*
- * Read the next few rows after the last label; *n is their number.  A row with
- * a new label adds it and ends the one before.  If the column's collation is
- * not binary, spellings of one label share a range: only the last spelling is
- * read further, and gets the rows of all.
- */
-static int
-jump(struct kway_merge *m, size_t few, size_t *n, struct err *e)
-{
-	struct store	*s = m->c->store;
-	struct label	*l = &m->labels[m->nlabels - 1];
-	struct db_rows	*rows;
-	bool		 first = true;
-
-	store_sql(s, "SELECT {partition_key}, {global_sequence} FROM {outbox} "
-	    "{index} WHERE {published_at} IS NULL AND {partition_key} > :label "
-	    "ORDER BY {partition_key}, {global_sequence} LIMIT :few",
-	    SQL_BYTES("label", l->data, l->len), SQL_NUMBER("few", few));
-	if ((rows = store_query(s, "labels", e)) == NULL)
-		return -1;
-	*n = db_nrows(rows);
-	for (; db_next(rows); first = false) {
-		const char	*data = db_text(rows, 0);
-		size_t		 len = db_length(rows, 0);
-
-		if (first || l->data == NULL || l->len != len ||
-		    memcmp(l->data, data, len) != 0) {
-			l->ended = !first;
-			l = add_label(m, data, len);
-		}
-		if (db_u64(rows, 1) > m->c->args.after)
-			add_row(m, l, db_u64(rows, 1));
-	}
-	db_rows_free(rows);
-	return 0;
-}
-
-/*
- * Find all labels of waiting rows, known or not, by jumps from one to the next.
- * With SELECT DISTINCT MariaDB would read all waiting rows if it estimates few
- * rows per label.
+ * Find all labels of waiting rows, known or not, by jumps from one to the next:
+ * each reads the next few rows after the last label.  With SELECT DISTINCT
+ * MariaDB would read all waiting rows if it estimates few rows per label.
+ *
+ * A row with a new label adds it and ends the one before.  If the column's
+ * collation is not binary, spellings of one label share a range: only the last
+ * spelling is read further, and gets the rows of all.
  */
 static int
 jump_all(struct kway_merge *m, struct err *e)
 {
-	size_t	few = 1, n, before;
+	struct store	*s = m->c->store;
+	struct db_rows	*rows;
+	size_t		 n, before, few = 1;
 
 	for (;;) {
+		struct label	*l = &m->labels[m->nlabels - 1];
+		bool		 first = true;
+
 		before = m->nlabels;
-		if (jump(m, few, &n, e) < 0)
+		store_sql(s, "SELECT {partition_key}, {global_sequence} "
+		    "FROM {outbox} {index} WHERE {published_at} IS NULL "
+		    "AND {partition_key} > :label "
+		    "ORDER BY {partition_key}, {global_sequence} LIMIT :few",
+		    SQL_BYTES("label", l->data, l->len),
+		    SQL_NUMBER("few", few));
+		if ((rows = store_query(s, "labels", e)) == NULL)
 			return -1;
+		n = db_nrows(rows);
+		for (; db_next(rows); first = false) {
+			const char	*data = db_text(rows, 0);
+			size_t		 len = db_length(rows, 0);
+
+			if (first || l->data == NULL || l->len != len ||
+			    memcmp(l->data, data, len) != 0) {
+				l->ended = !first;
+				l = add_label(m, data, len);
+			}
+			if (db_u64(rows, 1) > m->c->args.after)
+				add_row(m, l, db_u64(rows, 1));
+		}
+		db_rows_free(rows);
 		if (n < few)
 			return 0;
 		/* Each row may have its own label, as parked heads do. */
