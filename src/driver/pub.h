@@ -79,8 +79,8 @@ struct pub_ops {
 	const char	*peer;		/* what logs call its other end */
 
 	/*
-	 * Answers come in the order of sending, but not to duplicates: if
-	 * a later message was stored, there will be no answer to this one.
+	 * Answers come in the order of sending, but for answers to duplicates:
+	 * if a later message was stored, this one gets no answer any more.
 	 */
 	bool		 in_order;
 	bool		 can_ask;	/* state and get_stored work */

@@ -101,9 +101,9 @@ http_judge(const struct outcome_of_request *o, struct pub_answer *a)
 		return false;
 	/*
 	 * Whether it was processed is not known.  A server that goes away
-	 * (GOAWAY) ends all requests of its connection; libcurl itself sends
-	 * again what it has not begun, if it got to know that.  An error of one
-	 * stream is of one request.
+	 * (GOAWAY) ends all requests of its connection; what the server has not
+	 * begun libcurl sends again by itself, if the server told which.  An
+	 * error of one stream is of one request.
 	 */
 	a->verdict = o->together && !o->long_head &&
 	    o->code != CURLE_HTTP2_STREAM ? VERDICT_LOST_TOGETHER :

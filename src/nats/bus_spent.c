@@ -15,7 +15,7 @@ bus_free_spent(struct bus *b)
 /*
  * The library frees messages in a thread of its own.  One at a time, that is
  * two context switches for each message; many at a time, with a thread that
- * does not preempt us (see open_library), it is almost none.
+ * does not preempt us (see bus_new), it is almost none.
  */
 void
 bus_spend(struct bus *b, natsMsg *m)

@@ -372,8 +372,8 @@ park_rows(struct parked *p, size_t limit, int64_t now, struct err *e)
 		size_t	  len = 0;
 
 		l = lanes[k];
-		/* A lane without a record gets one for its head.  One that is
-		   only halted has none, and its rows stay. */
+		/* A lane without a record gets one for its head.  A lane that
+		   is only halted has no head, and its rows stay. */
 		if ((l->record == 0 && l->head == LANE_NONE) ||
 		    is_aside(l, now))
 			continue;
