@@ -6,7 +6,8 @@
 OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 [ -x "$OUTBOXCTL" ] || skip_all 'no outboxctl'
 pages=("$srcdir/README.md" "$srcdir/doc/tested.md" "$srcdir/doc/performance.md")
-docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md)
+docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md "$srcdir"/src/README.md
+    "$srcdir"/src/*/README.md "$srcdir"/src/*/*/README.md)
 
 # found REGEX: each match in the pages, once
 found() { grep -Eho -- "$1" "${pages[@]}" | sort -u; }
@@ -60,10 +61,10 @@ done
 
 # The documents for those who change the program: each file with its folders as
 # far as they are named, and each name in the code, manuals and scripts.  nats.c
-# is a library.
+# is a library, and headers in bold are those of libraries.
 
 # named REGEX: each match in the documents, once
-joined=$(cat "${docs[@]}" | tr -s '\n ' '  ')
+joined=$(cat "${docs[@]}" | sed 's,\*\*[a-z_]*\.h\*\*,,g' | tr -s '\n ' '  ')
 named() { grep -Eo -- "$1" <<< "$joined" | tr -d "\`" | sort -u; }
 
 # missing FILE...: those of standard input that are a suffix of no FILE
