@@ -10,6 +10,8 @@
 #include <bsd/string.h>
 #include <jansson.h>
 
+#include "util/clock.h"
+
 /* The metadata of a message, parsed when the first route asks for it. */
 struct headers {
 	bool	 parsed;
@@ -160,4 +162,15 @@ route_max_backoff(const struct conf *c, const struct conf_route *r)
 {
 	return r == NULL || r->max_backoff == CONF_INHERIT ?
 	    c->retry.max_backoff : r->max_backoff;
+}
+
+int64_t
+route_longest_backoff(const struct conf *c)
+{
+	const struct conf_route	*rules = c->publish.routes.items;
+	int64_t			 longest = c->retry.max_backoff;
+
+	for (size_t i = 0; i < c->publish.routes.n; i++)
+		longest = later(longest, route_max_backoff(c, &rules[i]));
+	return longest;
 }

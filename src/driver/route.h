@@ -64,4 +64,7 @@ int64_t	route_max_attempts(const struct conf *, const struct conf_route *);
 int64_t	route_backoff(const struct conf *, const struct conf_route *);
 int64_t	route_max_backoff(const struct conf *, const struct conf_route *);
 
+/* The longest delay in ms, without jitter, that any rule, or retry, gives. */
+int64_t	route_longest_backoff(const struct conf *);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "driver/route.h"
 #include "nats/nats_verdict.h"
 #include "util/buf.h"
 #include "util/clock.h"
@@ -115,7 +116,7 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 static int64_t
 longest_repeat_ms(const struct conf *c)
 {
-	int64_t	retry = (int64_t)((double)c->retry.max_backoff *
+	int64_t	retry = (int64_t)((double)route_longest_backoff(c) *
 		    (1 + c->retry.jitter));
 
 	return later(later(retry, c->worker.claim_ttl), CONNECTION_MS) +

@@ -40,7 +40,8 @@ relay_bury(struct flight *f, size_t i, const char *reason, const char *text)
 
 	if (!f->r->has_dead) {
 		msg_fail(m, OUT_RETRY, text);
-		m->delay_ms = f->r->conf->retry.max_backoff;
+		m->delay_ms = route_max_backoff(f->r->conf,
+		    f->ways[i].route->rule);
 		return false;
 	}
 	msg_fail(m, OUT_DEAD, text);

@@ -461,6 +461,13 @@ sql "DELETE FROM outbox;
 ctl --json status
 shows '[.problems[].id | select(. == "clock_back")]' '[]' \
     'rows that are due, or wait by a wish or a delay: no problem'
+sql 'UPDATE outbox SET available_at = NOW(6) + INTERVAL 3 HOUR
+    WHERE global_sequence = 3'
+route='{name: slow, type: "slow.*", driver: discard, max_backoff: 2h}'
+sed "s|publish: {|&routes: [$route], |" "$CONF" > "$DIR/slow.yml"
+"$OUTBOXCTL" -c "$DIR/slow.yml" --json status > "$DIR/slow.json"
+is "$(jq .clock.rows "$DIR/slow.json")" 0 'nor the delay of a route, if it is longer'
+sql 'UPDATE outbox SET available_at = NOW(6) WHERE global_sequence = 3'
 sql "INSERT INTO outbox (global_sequence, partition_key, attempts, created_at,
 	available_at, claim_token) VALUES
 	(4, 'p01', 1, NOW(6), NOW(6) + INTERVAL 3 HOUR, NULL),

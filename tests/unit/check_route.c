@@ -160,6 +160,9 @@ START_TEST(route_has_a_retry_policy)
 	ck_assert_int_eq(route_max_attempts(&c, &r), 3);
 	ck_assert_int_eq(route_backoff(&c, &r), 7000);
 	ck_assert_int_eq(route_max_backoff(&c, &r), 9000);
+	ck_assert_int_eq(route_longest_backoff(&c), 300000);
+	r.max_backoff = 900000;
+	ck_assert_int_eq(route_longest_backoff(&c), 900000);
 }
 END_TEST
 

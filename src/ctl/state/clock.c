@@ -7,6 +7,7 @@
 
 #include "ctl/state/state_impl.h"
 
+#include "driver/route.h"
 #include "store/store_sql.h"
 #include "util/clock.h"
 
@@ -45,7 +46,7 @@ state_put_clock(struct ctl *c, json_t *state, json_int_t leases,
 	    SQL_EITHER("made", store_stamps_rows(s), "{o.created_at}", "NULL"),
 	    SQL_NUMBER("max", ROWS_MAX),
 	    SQL_NUMBER("ttl", c->conf->worker.claim_ttl),
-	    SQL_MS("longest", later(2 * c->conf->retry.max_backoff,
+	    SQL_MS("longest", later(2 * route_longest_backoff(c->conf),
 	    store_put_off_ms(s))));
 	if ((rows = store_query(s, "clock", e)) == NULL)
 		return -1;
