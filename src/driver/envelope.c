@@ -171,27 +171,24 @@ static void
 put_placeholder(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, const char *name, size_t len)
 {
-	struct buf	*b = &v->scratch;
+	bool		 in_subject = f->driver == DRIVER_NATS;
 	bool		 key = is_name(name, len, "stream_id");
-	bool		 partition = is_name(name, len, "partition");
+	struct buf	*b = in_subject ? &v->text : &v->scratch;
 
-	/* Any value can be a segment of a path. */
-	if (f->driver != DRIVER_NATS) {
+	if (!in_subject)
 		buf_clear(b);
-		if (key || partition)
-			put_bytes(b, key ? m->key : m->partition);
-		else if (m->type.data != NULL)
-			type_tokens_put(b, &f->types, m->type);
-		url_path_put(&v->text, b->data, b->len);
-		return;
-	}
 	/* A key may have any bytes; in a subject such a key is hex digits. */
-	if (key && m->key.data != NULL && !is_tokens(m->key))
-		printable_put_hex(&v->text, m->key.data, m->key.len);
-	else if (key || partition)
-		put_bytes(&v->text, key ? m->key : m->partition);
+	if (key && in_subject && m->key.data != NULL && !is_tokens(m->key))
+		printable_put_hex(b, m->key.data, m->key.len);
+	else if (key)
+		put_bytes(b, m->key);
+	else if (is_name(name, len, "partition"))
+		put_bytes(b, m->partition);
 	else if (m->type.data != NULL)		/* event_type or topic */
-		type_tokens_put(&v->text, &f->types, m->type);
+		type_tokens_put(b, &f->types, m->type);
+	/* Any value can be a segment of a path. */
+	if (!in_subject)
+		url_path_put(&v->text, b->data, b->len);
 }
 
 static int

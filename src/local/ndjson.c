@@ -77,10 +77,32 @@ escape(struct buf *b, size_t start)
 		}
 }
 
+static void
+put_payload(struct buf *b, struct bytes payload)
+{
+	size_t	start;
+
+	if (payload.data == NULL ||
+	    !json_text_is_valid(payload.data, payload.len)) {
+		buf_str(b, ",\"payload_base64\":\"");
+		json_text_put_base64(b, payload.data, payload.len);
+		buf_str(b, "\"");
+		return;
+	}
+	buf_str(b, ",\"payload\":");
+	start = b->len;
+	buf_add(b, payload.data, payload.len);
+	/* In JSON these are only blanks between two tokens. */
+	for (size_t i = start; i < b->len; i++)
+		if (b->data[i] == '\n' || b->data[i] == '\r' ||
+		    b->data[i] == '\t')
+			b->data[i] = ' ';
+}
+
 void
 ndjson_put(struct buf *b, const struct envelope *v)
 {
-	size_t		 start = b->len, at;
+	size_t		 start = b->len;
 	const char	*value, *comma = "";
 
 	buf_str(b, "{");
@@ -105,21 +127,7 @@ ndjson_put(struct buf *b, const struct envelope *v)
 		comma = ",";
 	}
 	buf_str(b, "}");
-	if (v->payload.data != NULL &&
-	    json_text_is_valid(v->payload.data, v->payload.len)) {
-		buf_str(b, ",\"payload\":");
-		at = b->len;
-		buf_add(b, v->payload.data, v->payload.len);
-		/* In JSON these are only blanks between two tokens. */
-		for (; at < b->len; at++)
-			if (b->data[at] == '\n' || b->data[at] == '\r' ||
-			    b->data[at] == '\t')
-				b->data[at] = ' ';
-	} else {
-		buf_str(b, ",\"payload_base64\":\"");
-		json_text_put_base64(b, v->payload.data, v->payload.len);
-		buf_str(b, "\"");
-	}
+	put_payload(b, v->payload);
 	escape(b, start);
 	buf_str(b, "}\n");
 }

@@ -172,6 +172,7 @@ write_lines(struct out *o)
 		answer_queue_put_stored(&o->answers, l->index);
 		o->at++;
 	}
+	/* If some are left, errno is of the write that ended the loop. */
 	if (o->at == o->n)
 		drop_lines(o);
 	else if (errno != EAGAIN)

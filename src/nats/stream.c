@@ -71,24 +71,39 @@ stream_number(json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-static void
-judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
+static bool
+covers(json_t *config, const char *template)
 {
-	char		 text[sizeof(struct err) * 2];
-	const char	*subject;
+	json_t	*s;
+	size_t	 i;
+
+	json_array_foreach(json_object_get(config, "subjects"), i, s)
+		if (json_is_string(s) &&
+		    stream_may_cover(json_string_value(s), template))
+			return true;
+	return false;
+}
+
+static void
+list_subjects(struct stream_report *r, json_t *config)
+{
 	struct buf	 b = { 0 };
 	json_t		*s;
 	size_t		 i;
-	bool		 covers = false;
 
-	json_array_foreach(json_object_get(config, "subjects"), i, s) {
-		if ((subject = json_string_value(s)) == NULL)
-			continue;
-		buf_printf(&b, "%s%s", i == 0 ? "" : ", ", subject);
-		covers = covers || stream_may_cover(subject, c->nats.subject);
-	}
+	json_array_foreach(json_object_get(config, "subjects"), i, s)
+		if (json_is_string(s))
+			buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
+			    json_string_value(s));
 	err_set(&r->subjects, "%s", b.data == NULL ? "" : b.data);
 	buf_free(&b);
+}
+
+static void
+judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
+{
+	char	text[sizeof(struct err) * 2];
+
 	if (json_object_get(config, "mirror") != NULL)
 		unfit(r, CLASS_UNFIT, "is a mirror and takes no messages: use "
 		    "its origin");
@@ -98,7 +113,7 @@ judge_fitness(struct stream_report *r, const struct conf *c, json_t *config)
 	if (json_is_true(json_object_get(config, "no_ack")))
 		unfit(r, CLASS_UNFIT, "has no_ack: it acknowledges no message; "
 		    "create it without no_ack");
-	if (!covers) {
+	if (!covers(config, c->nats.subject)) {
 		snprintf(text, sizeof(text), "has no subject that matches "
 		    "nats.subject \"%s\": add one; it has %s",
 		    c->nats.subject, r->subjects.text);
@@ -289,6 +304,7 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 		add(&r->warnings, "was not checked: the answer to STREAM.INFO "
 		    "has no configuration");
 	else {
+		list_subjects(r, config);
 		judge_fitness(r, c, config);
 		judge_safety(r, c, info, config);
 		judge_room(r, info, config);
@@ -391,28 +407,9 @@ read_state_error(struct stream_state *st, json_t *error, struct err *e)
 	return 0;
 }
 
-int
-stream_read_state(struct stream_state *st, const char *body, size_t len,
-    struct err *e)
+static void
+fill_settings(struct stream_state *st, json_t *config)
 {
-	json_t		*info = json_loadb(body, len, 0, NULL);
-	json_t		*error = json_object_get(info, "error");
-	json_t		*config = json_object_get(info, "config");
-	json_t		*state = json_object_get(info, "state");
-	uint64_t	 places;
-	int		 rc;
-
-	memset(st, 0, sizeof(*st));
-	if (error != NULL)
-		rc = read_state_error(st, error, e);
-	else if (!json_is_object(config) || !fill_contents(st, info))
-		rc = err_set(e, "the answer to STREAM.INFO is not complete");
-	else
-		rc = fill_leader(st, info, e);
-	if (error != NULL || rc < 0) {
-		json_decref(info);
-		return rc;
-	}
 	st->dedup_window_ms = stream_number(config, "duplicate_window") /
 	    1000000;
 	st->expires = stream_number(config, "max_age") > 0;
@@ -425,18 +422,44 @@ stream_read_state(struct stream_state *st, const char *body, size_t len,
 	    stream_number(config, "max_bytes") > 0;
 	st->keeps = json_is_true(json_object_get(config, "deny_delete")) &&
 	    json_is_true(json_object_get(config, "deny_purge"));
-	/*
-	 * The gaps are counted here: servers before 2.10 leave out some deleted
-	 * ones, later ones count sequences that are not used yet when a block
-	 * is damaged.
-	 */
-	places = st->last < st->first ? 0 : st->last - st->first + 1;
+}
+
+/*
+ * The gaps are counted here: servers before 2.10 leave out some deleted ones,
+ * later ones count sequences that are not used yet when a block is damaged.
+ */
+static void
+fill_losses(struct stream_state *st, json_t *state)
+{
+	uint64_t	places = st->last < st->first ? 0 :
+			    st->last - st->first + 1;
+
 	st->gaps = places > st->messages && st->messages > 0 ?
 	    places - st->messages : 0;
 	st->deleted = (uint64_t)stream_number(state, "num_deleted");
 	st->damage = (uint64_t)stream_number(json_object_get(state, "lost"),
 	    "bytes");
-	st->answer = STREAM_THERE;
+}
+
+int
+stream_read_state(struct stream_state *st, const char *body, size_t len,
+    struct err *e)
+{
+	json_t	*info = json_loadb(body, len, 0, NULL);
+	json_t	*error = json_object_get(info, "error");
+	json_t	*config = json_object_get(info, "config");
+	int	 rc;
+
+	memset(st, 0, sizeof(*st));
+	if (error != NULL)
+		rc = read_state_error(st, error, e);
+	else if (!json_is_object(config) || !fill_contents(st, info))
+		rc = err_set(e, "the answer to STREAM.INFO is not complete");
+	else if ((rc = fill_leader(st, info, e)) == 0) {
+		fill_settings(st, config);
+		fill_losses(st, json_object_get(info, "state"));
+		st->answer = STREAM_THERE;
+	}
 	json_decref(info);
 	return rc;
 }

@@ -19,11 +19,13 @@
 
 static bool	is_choked(struct flight *);
 static void	begin(struct flight *);
+static void	send_and_wait(struct flight *);
 static bool	may_send(const struct flight *);
 static void	begin_next_round(struct flight *);
 static void	send_ready(struct flight *);
 static bool	offer(struct flight *, size_t);
 static void	wait_a_little(struct flight *, int64_t);
+static int64_t	time_left(struct flight *);
 static bool	note_lost_lines(struct flight *);
 static void	give_up_sent(struct flight *, enum outcome);
 
@@ -36,36 +38,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	if (is_choked(&f))
 		return;
 	begin(&f);
-	while (f.w.unresolved > 0 || (may_send(&f) &&
-	    (inflight_has_work(&f.w) || f.naside > 0))) {
-		int64_t		now = clock_ms(), left;
-		enum keep	keep = r->keep(r->keep_arg);
-
-		f.closed = f.closed || keep == KEEP_FINISH;
-		if (keep == KEEP_ABANDON || !relay_look(&f)) {
-			give_up_sent(&f, OUT_KEEP_CLAIM);
-			break;
-		}
-		begin_next_round(&f);
-		send_ready(&f);
-		if (note_lost_lines(&f))
-			break;
-		/* Answers may have come meanwhile. */
-		if (clock_ms() - now >= BUSY_MS)
-			wait_a_little(&f, 0);
-
-		/* Until an answer is overdue, or the next round begins. */
-		now = clock_ms();
-		left = relay_expire(&f, now);
-		if (f.nagain > 0)
-			left = sooner(left, later(f.again_at - now, 0));
-		/* After a time-out another message may be sent. */
-		if (f.w.unresolved == 0 ||
-		    (may_send(&f) && inflight_can_send(&f.w)))
-			left = 0;
-		/* wait writes the buffered messages, also without a timeout. */
-		wait_a_little(&f, left);
-	}
+	send_and_wait(&f);
 	relay_judge(&f);
 	relay_clear_suspects(&f);
 	inflight_free(&f.w);
@@ -156,6 +129,32 @@ begin(struct flight *f)
 	relay_prefer_suspects(f);
 	f->began_at = clock_ms();
 	type_breaker_begin(&r->breaker, f->began_at);
+}
+
+/* Until what was sent has its answers, or the batch is given up. */
+static void
+send_and_wait(struct flight *f)
+{
+	while (f->w.unresolved > 0 || (may_send(f) &&
+	    (inflight_has_work(&f->w) || f->naside > 0))) {
+		int64_t		before = clock_ms();
+		enum keep	keep = f->r->keep(f->r->keep_arg);
+
+		f->closed = f->closed || keep == KEEP_FINISH;
+		if (keep == KEEP_ABANDON || !relay_look(f)) {
+			give_up_sent(f, OUT_KEEP_CLAIM);
+			return;
+		}
+		begin_next_round(f);
+		send_ready(f);
+		if (note_lost_lines(f))
+			return;
+		/* Answers may have come meanwhile. */
+		if (clock_ms() - before >= BUSY_MS)
+			wait_a_little(f, 0);
+		/* wait writes the buffered messages, also without a timeout. */
+		wait_a_little(f, time_left(f));
+	}
 }
 
 static bool
@@ -296,6 +295,20 @@ wait_a_little(struct flight *f, int64_t ms)
 		if (class != CLASS_NONE)
 			line->complained = class;
 	}
+}
+
+/* Time out late answers; the ms until one is late, or the next round begins. */
+static int64_t
+time_left(struct flight *f)
+{
+	int64_t	now = clock_ms(), left = relay_expire(f, now);
+
+	if (f->nagain > 0)
+		left = sooner(left, later(f->again_at - now, 0));
+	/* After a time-out another message may be sent. */
+	if (f->w.unresolved == 0 || (may_send(f) && inflight_can_send(&f->w)))
+		left = 0;
+	return left;
 }
 
 /* It has no answer, or whose duplicate it is was not seen: in doubt. */

@@ -30,6 +30,7 @@
 
 static void	judge_lost(struct flight *);
 static void	judge_types(struct flight *);
+static void	judge_aside(struct flight *);
 static void	judge_refused(struct flight *);
 static void	judge_spent(struct flight *);
 static void	count_failure(struct flight *, size_t);
@@ -44,6 +45,7 @@ relay_judge(struct flight *f)
 
 	judge_lost(f);
 	judge_types(f);
+	judge_aside(f);
 	judge_refused(f);
 	judge_spent(f);
 	for (size_t i = 0; i < f->b->n; i++) {
@@ -91,39 +93,62 @@ judge_lost(struct flight *f)
 	}
 }
 
-/*
- * A type of which messages were refused or not answered, and none was taken, is
- * tried with one probe from now on.
- */
+static bool
+took_group(const struct batch *b, uint64_t group)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->msgs[i].outcome == OUT_DELIVERED &&
+		    msg_group(&b->msgs[i]) == group)
+			return true;
+	return false;
+}
+
+/* True if it was refused or not answered, and not for its own sake. */
+static bool
+speaks_for_its_type(struct flight *f, size_t i)
+{
+	const struct msg	*m = &f->b->msgs[i];
+	const struct way	*way = &f->ways[i];
+
+	/* Perhaps it is its own fault; or no type gets an answer there. */
+	if (way->alone || (relay_to(f, i)->closed && !relay_any_stream(f, i)))
+		return false;
+	/* What was not sent counts only if it has no destination now. */
+	if (way->sent_at == 0)
+		return way->state == REFUSED && (way->class == CLASS_OFFLINE ||
+		    way->class == CLASS_NO_ROUTE || way->class == CLASS_AUDIT);
+	return way->state == REFUSED || (m->in_doubt &&
+	    (m->outcome == OUT_RETRY || way->class == CLASS_TIMEOUT));
+}
+
+/* A type of which no message was taken is tried with one probe from now on. */
 static void
 judge_types(struct flight *f)
 {
-	const struct batch	*b = f->b;
-
-	for (size_t i = 0; i < b->n; i++) {
-		const struct msg *m = &b->msgs[i];
+	for (size_t i = 0; i < f->b->n; i++) {
+		const struct msg *m = &f->b->msgs[i];
 		const struct way *way = &f->ways[i];
-		bool refused = way->state == REFUSED, taken = false;
 
-		/* Perhaps its own fault; or all types get no answer there. */
-		if (way->alone ||
-		    (relay_to(f, i)->closed && !relay_any_stream(f, i)))
-			continue;
-		/* Unsent counts only if it has no destination now. */
-		if (way->sent_at == 0 && (!refused ||
-		    (way->class != CLASS_OFFLINE &&
-		    way->class != CLASS_NO_ROUTE && way->class != CLASS_AUDIT)))
-			continue;
-		if (!refused && (!m->in_doubt || (m->outcome != OUT_RETRY &&
-		    way->class != CLASS_TIMEOUT)))
-			continue;
-		for (size_t k = 0; k < b->n && !taken; k++)
-			taken = b->msgs[k].outcome == OUT_DELIVERED &&
-			    msg_group(&b->msgs[k]) == msg_group(m);
-		if (!taken)
-			relay_refuse_type(f, i, false, refused ? way->class :
-			    CLASS_TIMEOUT, m->error);
+		if (speaks_for_its_type(f, i) &&
+		    !took_group(f->b, msg_group(m)))
+			relay_refuse_type(f, i, false, way->state == REFUSED ?
+			    way->class : CLASS_TIMEOUT, m->error);
 	}
+}
+
+/*
+ * What was set aside when a silence ended the batch is refused as well.  If it
+ * is down already, the connection was lost, which is no refusal.
+ */
+static void
+judge_aside(struct flight *f)
+{
+	if (!f->res->silent || f->res->down)
+		return;
+	for (size_t i = 0; i < f->b->n; i++)
+		if (f->ways[i].state == ASIDE)
+			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
+			    "messages got no answer");
 }
 
 static int64_t
@@ -131,6 +156,32 @@ own_wait(const struct flight *f, const struct msg *m)
 {
 	return trial_wait(&f->r->trial, m->sequence,
 	    f->r->conf->retry.blame_after);
+}
+
+/*
+ * Its type is blamed and probed often.  One message is the next probe, due when
+ * that may be sent and not sooner.  The others are held in memory until one is
+ * taken, so that they cost nothing: in the database they are due with the
+ * probe, for another worker.
+ */
+static void
+hold_message(struct flight *f, size_t i, struct type_breaker_item *item)
+{
+	struct msg		*m = &f->b->msgs[i];
+	const struct way	*way = &f->ways[i];
+
+	m->delay_ms = later(item->until - clock_ms(), PROBE_MS);
+	m->hold_ms = HOLD_MS;
+	/*
+	 * It may be refused for its own sake: all others that are held are
+	 * tried before it, one after the other, as the breaker wants them.
+	 */
+	if (way->sent_at != 0 && type_breaker_rotates(item))
+		m->delay_ms += way->accused ? own_wait(f, m) : ROTATE_MS;
+	else if (!item->chosen) {
+		m->hold_ms = m->delay_ms;
+		item->chosen = true;
+	}
 }
 
 static void
@@ -145,27 +196,8 @@ defer_message(struct flight *f, size_t i, bool down)
 	bool				 silent = way->class == CLASS_TIMEOUT;
 
 	m->outcome = OUT_DEFER;
-	/*
-	 * Its type is blamed and probed often.  One message is the next probe,
-	 * due when that may be sent and not sooner.  The others are held in
-	 * memory until one is taken, so that they cost nothing: in the database
-	 * they are due with the probe, for another worker.
-	 */
 	if (!down && item != NULL && type_breaker_holds(&f->r->breaker, m)) {
-		m->delay_ms = later(item->until - clock_ms(), PROBE_MS);
-		m->hold_ms = HOLD_MS;
-		/*
-		 * It may be refused for its own sake: all others that are held
-		 * are tried before it, one after the other, as the breaker
-		 * wants them.
-		 */
-		if (way->sent_at != 0 && type_breaker_rotates(item))
-			m->delay_ms += way->accused ? own_wait(f, m) :
-			    ROTATE_MS;
-		else if (!item->chosen) {
-			m->hold_ms = m->delay_ms;
-			item->chosen = true;
-		}
+		hold_message(f, i, item);
 		return;
 	}
 	m->delay_ms = DEFER_MS;
@@ -203,7 +235,7 @@ is_down(struct flight *f)
 }
 
 static bool
-is_of_type(const struct flight *f, size_t i)
+is_type_to_blame(const struct flight *f, size_t i)
 {
 	return f->ways[i].state == REFUSED && !f->ways[i].alone &&
 	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]);
@@ -219,17 +251,8 @@ is_of_type(const struct flight *f, size_t i)
 static void
 judge_refused(struct flight *f)
 {
-	bool	down;
+	bool	down = is_down(f);
 
-	/*
-	 * What was set aside when a silence ended the batch is refused as well.
-	 * If it is down already, the connection was lost, which is no refusal.
-	 */
-	for (size_t i = 0; f->res->silent && !f->res->down && i < f->b->n; i++)
-		if (f->ways[i].state == ASIDE)
-			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
-			    "messages got no answer");
-	down = is_down(f);
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg *m = &f->b->msgs[i];
 
@@ -247,12 +270,12 @@ judge_refused(struct flight *f)
 			err_set(&f->res->why, "%s", m->error);
 			f->res->class = f->ways[i].class;
 			f->res->down = true;
-		} else if (!down && !is_of_type(f, i))
+		} else if (!down && !is_type_to_blame(f, i))
 			relay_note_failure(f, i, m->error);
 	}
 	/* Types that are refused while others are taken are told last. */
 	for (size_t i = 0; !down && i < f->b->n; i++)
-		if (is_of_type(f, i)) {
+		if (is_type_to_blame(f, i)) {
 			relay_note_failure(f, i, f->b->msgs[i].error);
 			f->res->refused++;
 		}

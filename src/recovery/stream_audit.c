@@ -408,29 +408,70 @@ full_audit_or_wait(struct stream_audit *r, struct err *e)
  * The short audit
  */
 
-/*
- * The fleet's first worker: is the beginning there, and is the stream as it was
- * recorded?
- */
+/* The highest known sequence: this worker's and, if first, all's. */
 static int
-check_as_first(struct stream_audit *r, const struct stream_row *row,
+find_top(struct stream_audit *r, const struct stream_row *row, bool first,
+    struct acked *top, struct err *e)
+{
+	struct acked_list	l;
+
+	*top = r->relay->top;
+	if (!first)
+		return 0;
+	if (store_some_acked(r->store, row->known_since, true, SOME, &l, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l.n; i++)
+		if (l.rows[i].ack > top->ack)
+			*top = l.rows[i];
+	free(l.rows);
+	return 0;
+}
+
+/* Is it empty, and no limit has emptied it?  Told once. */
+static int
+check_emptiness(struct stream_audit *r, const struct stream_state *st,
+    bool there, struct err *e)
+{
+	bool	empty = !there && st->messages == 0 && !st->forgets &&
+		    !st->expires;
+
+	if (empty && r->emptied_at != st->first) {
+		if (store_stream_alarm(r->store, r->conf->nats.stream, emptied,
+		    e) < 0)
+			return -1;
+		raise_alarm(r, emptied);
+	}
+	r->emptied_at = empty ? st->first : 0;
+	return 0;
+}
+
+/* If no limit has cut the beginning, somebody has removed messages. */
+static int
+check_beginning(struct stream_audit *r, const struct stream_row *row,
+    const struct stream_state *now, struct err *e)
+{
+	char	text[160];
+
+	if (row->first == 0 || now->first <= row->first || now->messages == 0 ||
+	    now->limited || now->forgets || now->expires)
+		return 0;
+	snprintf(text, sizeof(text), "lacks its messages %llu to %llu, which "
+	    "no limit has removed: they were purged or deleted",
+	    (unsigned long long)row->first,
+	    (unsigned long long)now->first - 1);
+	if (store_stream_alarm(r->store, r->conf->nats.stream, text, e) < 0)
+		return -1;
+	raise_alarm(r, text);
+	return 0;
+}
+
+/* What the next audits compare with, and what the scrub has to do. */
+static int
+record_state(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *now, struct err *e)
 {
 	struct stream_identity	id = identity(r, now);
-	char			text[160];
 
-	/* No limit has cut it: somebody has removed messages. */
-	if (row->first != 0 && now->first > row->first && now->messages > 0 &&
-	    !now->limited && !now->forgets && !now->expires) {
-		snprintf(text, sizeof(text), "lacks its messages %llu to %llu, "
-		    "which no limit has removed: they were purged or deleted",
-		    (unsigned long long)row->first,
-		    (unsigned long long)now->first - 1);
-		if (store_stream_alarm(r->store, r->conf->nats.stream, text,
-		    e) < 0)
-			return -1;
-		raise_alarm(r, text);
-	}
 	id.suspicion = stream_audit_suspicion(row, now);
 	stream_audit_tell_suspicion(r, row, now);
 	/* The first message of an empty stream is the next one. */
@@ -438,28 +479,23 @@ check_as_first(struct stream_audit *r, const struct stream_row *row,
 	    now->last + 1 : now->first, r->again_at != 0 ? 0 : now->last, e);
 }
 
-/* now: the stream's state before any other request. */
+/*
+ * now: the stream's state before any other request; first: this is the fleet's
+ * first worker.
+ */
 static int
 short_audit(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *now, bool first, struct err *e)
 {
 	struct stream_state	st;
-	struct acked		top = r->relay->top;
-	struct acked_list	only = { &top, 1 }, l;
+	struct acked		top;
+	struct acked_list	only = { &top, 1 };
 	struct err		why;
 	struct finding		f = { 0 };
-	bool			lost, empty;
+	bool			lost;
 
-	/* The highest known sequence: this worker's and, if first, all's. */
-	if (first) {
-		if (store_some_acked(r->store, row->known_since, true, SOME, &l,
-		    e) < 0)
-			return -1;
-		for (size_t i = 0; i < l.n; i++)
-			if (l.rows[i].ack > top.ack)
-				top = l.rows[i];
-		free(l.rows);
-	}
+	if (find_top(r, row, first, &top, e) < 0)
+		return -1;
 	if (top.ack != 0) {
 		if (!stream_audit_find(r, &only, &st, &f, &why))
 			return audit_failed(r, &why);
@@ -474,17 +510,11 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 			r->missed = top.ack;
 			return full_audit_or_wait(r, e);
 		}
-		empty = !f.there && st.messages == 0 && !st.forgets &&
-		    !st.expires;
-		if (empty && r->emptied_at != st.first) {
-			if (store_stream_alarm(r->store, r->conf->nats.stream,
-			    emptied, e) < 0)
-				return -1;
-			raise_alarm(r, emptied);
-		}
-		r->emptied_at = empty ? st.first : 0;
+		if (check_emptiness(r, &st, f.there, e) < 0)
+			return -1;
 	}
-	if (first && check_as_first(r, row, now, e) < 0)
+	if (first && (check_beginning(r, row, now, e) < 0 ||
+	    record_state(r, row, now, e) < 0))
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));

@@ -69,15 +69,14 @@ range_label(const struct scan *s, size_t i)
 }
 
 /*
- * Up to which sequence each range was read; UINT64_MAX: to its end.  Rows
- * behind that are dropped.
+ * Note which labels used up their limit.  Returns up to which sequence the scan
+ * has seen each range; UINT64_MAX: to its end.
  */
 static uint64_t *
 note_seen(struct scan *s)
 {
 	uint64_t	*seen = xcalloc(s->nranges + 1, sizeof(*seen));
 	size_t		*used = xcalloc(s->nranges + 1, sizeof(*used));
-	size_t		 kept = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		used[s->rows[i].range]++;
@@ -107,11 +106,32 @@ note_seen(struct scan *s)
 		for (size_t i = first; i < first + n; i++)
 			seen[i] = least;
 	}
+	return seen;
+}
+
+/* Before a row that was not seen, others of its partition may be missing. */
+static void
+drop_unseen(struct scan *s, const uint64_t *seen)
+{
+	size_t	kept = 0;
+
 	for (size_t i = 0; i < s->n; i++)
 		if (s->rows[i].sequence <= seen[s->rows[i].range])
 			s->rows[kept++] = s->rows[i];
 	s->n = kept;
-	return seen;
+}
+
+/* Count the rows of each label that the scan read in vain. */
+static void
+count_known(struct candidates *l)
+{
+	struct scan	*s = &l->scan;
+
+	for (size_t i = 0; i < s->nranges; i++)
+		range_label(s, i)->nknown = 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (lanes_has_row(l->lanes, s->rows[i].sequence))
+			range_label(s, s->rows[i].range)->nknown++;
 }
 
 /* Drop picks from this row on: a head behind it may have to wait for it. */
@@ -150,37 +170,45 @@ take_rows(struct candidates *l, struct picks *k, size_t limit)
 }
 
 /*
- * Take rows of a new scan, and heads that are due and that it has reached.
- * Earlier rows of their lane may have appeared, by a late commit or because
- * they were given back; so a head that the scan of its partition did not reach
- * waits for a later scan.
+ * Take heads that are due and that the scan has reached.  Earlier rows of their
+ * lane may have appeared, by a late commit or because they were given back; so
+ * a head that the scan of its partition did not reach waits for a later scan.
  */
 static void
-take_first(struct candidates *l, struct picks *k, size_t limit)
+take_heads(struct candidates *l, struct picks *k, const uint64_t *seen,
+    size_t max)
 {
-	struct scan	*s = &l->scan;
-	uint64_t	*seen = note_seen(s);
-	size_t		 nlanes = lanes_count(l->lanes), due = 0, max = limit;
-	struct pick	*heads = xcalloc(nlanes + 1, sizeof(*heads));
+	size_t		 nlanes = lanes_count(l->lanes), ndue;
+	struct pick	*heads;
 
-	/* Count the rows of each label that the scan read in vain. */
-	for (size_t i = 0; i < s->nranges; i++)
-		range_label(s, i)->nknown = 0;
-	for (size_t i = 0; i < s->n; i++)
-		if (lanes_has_row(l->lanes, s->rows[i].sequence))
-			range_label(s, s->rows[i].range)->nknown++;
-	/* Heads that fail again and again get at most half of the batch; of
-	   batches of one row, every other one. */
-	if (s->n > 0)
-		max = (limit + l->npicks++ % 2) / 2;
-	if (candidates_next_due(l) <= clock_ms())
-		due = lanes_due(l->lanes, clock_ms(), heads, nlanes);
-	for (size_t i = 0; i < due && k->n < max; i++)
+	if (candidates_next_due(l) > clock_ms())
+		return;
+	heads = xcalloc(nlanes + 1, sizeof(*heads));
+	ndue = lanes_due(l->lanes, clock_ms(), heads, nlanes);
+	for (size_t i = 0; i < ndue && k->n < max; i++)
 		if (heads[i].part->in_scan && heads[i].sequence <=
 		    seen[heads[i].part->labels[0].range])
 			k->items[k->n++] = heads[i];
-	take_rows(l, k, limit);
 	free(heads);
+}
+
+/* Take heads and rows of a new scan. */
+static void
+take_first(struct candidates *l, struct picks *k, size_t limit)
+{
+	uint64_t	*seen = note_seen(&l->scan);
+	size_t		 max_heads = limit;
+
+	drop_unseen(&l->scan, seen);
+	count_known(l);
+	/*
+	 * Heads that fail again and again get at most half of the batch; of
+	 * batches of one row, every other one.
+	 */
+	if (l->scan.n > 0)
+		max_heads = (limit + l->npicks++ % 2) / 2;
+	take_heads(l, k, seen, max_heads);
+	take_rows(l, k, limit);
 	free(seen);
 }
 

@@ -85,15 +85,58 @@ note_glanced(struct candidates *l, const struct glance *g)
 	return true;
 }
 
+/* Pause the glances if there are too many rows, or if two in a row are slow. */
+static void
+note_crowd(struct candidates *l, const struct glance *g, int64_t took)
+{
+	bool	slow = took >= CROWDED_SLOW_MS;
+
+	/* A busy server makes one slow, and ranges cost it more. */
+	if (!g->all || (slow && l->slow))
+		l->crowded_until = clock_ms() +
+		    later(took * CROWDED_TIMES, CROWDED_MS);
+	l->slow = slow;
+}
+
+/* Keep the rows of our partitions, and the messages read with them. */
+static void
+take_glanced(struct candidates *l, const struct glance *g)
+{
+	struct scan	*s = &l->scan;
+
+	s->rows = xcalloc(g->n + 1, sizeof(*s->rows));
+	for (size_t i = 0; i < g->n; i++) {
+		struct bytes	 label = label_of(&g->rows[i]);
+		struct part	*p = parts_find(l->parts, label);
+
+		if (p != NULL && p->in_scan)
+			s->rows[s->n++] = (struct candidate){
+			    .range = parts_label(l->parts, label)->range,
+			    .sequence = g->rows[i].sequence };
+	}
+	store_sort_candidates(s->rows, s->n);
+	s->ahead = g->ahead;
+}
+
+/* Whatever was known of partitions without rows is over. */
+static void
+forget_empty(struct candidates *l)
+{
+	for (size_t i = 0; i < l->parts->n; i++) {
+		struct part *p = l->parts->items[i];
+
+		for (size_t k = 0; !p->in_scan && k < p->nlabels; k++)
+			p->labels[k].full = false;
+	}
+}
+
 int
 candidates_glance(struct candidates *l, bool *done, struct err *e)
 {
-	struct scan	*s = &l->scan;
-	int64_t		 began = clock_ms(), took;
+	int64_t		 began = clock_ms();
 	size_t		 longest = (size_t)l->conf->worker.batch_bytes /
 			    GLANCE_ROWS;
 	struct glance	 g;
-	bool		 slow;
 
 	/*
 	 * Without leases nobody knows whether a message is still as it was
@@ -105,40 +148,14 @@ candidates_glance(struct candidates *l, bool *done, struct err *e)
 		longest = 0;
 	if (store_glance(l->store, longest, &g, e) < 0)
 		return -1;
-	took = clock_ms() - began;
-	slow = took >= CROWDED_SLOW_MS;
-	/* A busy server makes one slow, and ranges cost it more. */
-	if (!g.all || (slow && l->slow))
-		l->crowded_until = clock_ms() +
-		    later(took * CROWDED_TIMES, CROWDED_MS);
-	l->slow = slow;
-
+	note_crowd(l, &g, clock_ms() - began);
 	*done = g.all && note_glanced(l, &g);
-	if (!*done) {
+	if (*done) {
+		candidates_choose_glanced(l);
+		take_glanced(l, &g);
+		forget_empty(l);
+	} else
 		batch_free(&g.ahead);
-		free(g.rows);
-		return 0;
-	}
-	candidates_choose_glanced(l);
-	s->rows = xcalloc(g.n + 1, sizeof(*s->rows));
-	for (size_t i = 0; i < g.n; i++) {
-		struct bytes	 label = label_of(&g.rows[i]);
-		struct part	*p = parts_find(l->parts, label);
-
-		if (p != NULL && p->in_scan)
-			s->rows[s->n++] = (struct candidate){
-			    .range = parts_label(l->parts, label)->range,
-			    .sequence = g.rows[i].sequence };
-	}
-	store_sort_candidates(s->rows, s->n);
-	s->ahead = g.ahead;
 	free(g.rows);
-	/* Whatever was known of partitions without rows is over. */
-	for (size_t i = 0; i < l->parts->n; i++) {
-		struct part *p = l->parts->items[i];
-
-		for (size_t k = 0; !p->in_scan && k < p->nlabels; k++)
-			p->labels[k].full = false;
-	}
 	return 0;
 }

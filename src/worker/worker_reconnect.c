@@ -84,12 +84,28 @@ worker_not_busy(struct worker *w, bool fleet)
 	log_throttle_over(&w->busy, "statements", clock_ms());
 }
 
-void
-worker_db_failed(struct worker *w, struct err *e)
+/* The statement did nothing.  Warn after a while: leases may expire. */
+static void
+db_is_busy(struct worker *w, const struct err *e)
 {
 	struct scoreboard_wait	*wait = &w->line->wait;
 	int64_t			 now = clock_ms();
 
+	reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
+	w->clean = false;
+	strlcpy(wait->why, e->text, sizeof(wait->why));
+	if (wait->since == 0)
+		wait->since = store_code(w->store) == LOCK_WAIT ||
+		    w->fleet_waits ? w->asked_at : now;
+	if (now - wait->since < SCOREBOARD_WAIT_MS)
+		log_debug("%s; tried again", e->text);
+	else
+		log_throttle_warn(&w->busy, e->text, now);
+}
+
+void
+worker_db_failed(struct worker *w, struct err *e)
+{
 	/*
 	 * What was learnt of the tables is not so any more: learn it again at
 	 * once, by a new connection.  Only if this one did some work; else it
@@ -107,17 +123,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	switch (store_fault(w->store)) {
 	case DB_FINE:
 	case DB_BUSY:
-		/* It did nothing.  Warn after a while: leases may expire. */
-		reconnect_pause(&w->db, BUSY_PAUSE_MS, now);
-		w->clean = false;
-		strlcpy(wait->why, e->text, sizeof(wait->why));
-		if (wait->since == 0)
-			wait->since = store_code(w->store) == LOCK_WAIT ||
-			    w->fleet_waits ? w->asked_at : now;
-		if (now - wait->since < SCOREBOARD_WAIT_MS)
-			log_debug("%s; tried again", e->text);
-		else
-			log_throttle_warn(&w->busy, e->text, now);
+		db_is_busy(w, e);
 		return;
 	case DB_LOST:
 	case DB_CLOSED:
@@ -125,7 +131,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	case DB_WRONG:
 		/* A new connection reads the schema again, too. */
 		store_close(w->store);
-		wait->since = 0;
+		w->line->wait.since = 0;
 		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
 	}
 }

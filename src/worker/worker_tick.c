@@ -41,55 +41,67 @@ show_rows(struct worker *w)
 	line->nrows = (uint32_t)l->n;
 }
 
+static void
+show_silent_destination(struct scoreboard_refused *r,
+    const struct trial_to *destination, const char *name)
+{
+	r->since = destination->since;
+	copy_cut(r->class, sizeof(r->class), error_class_word(CLASS_TIMEOUT));
+	copy_cut(r->type, sizeof(r->type), name);
+	copy_cut(r->subject, sizeof(r->subject), "");
+	copy_cut(r->why, sizeof(r->why), destination->why.text);
+}
+
+static void
+show_refused_type(struct scoreboard_refused *r,
+    const struct type_breaker_item *item)
+{
+	char		type[PRINTABLE_SIZE];
+	struct err	e;
+
+	r->since = item->since;
+	copy_cut(r->class, sizeof(r->class), error_class_word(item->class));
+	printable_text(type, item->type, item->len);
+	err_set(&e, "%s%s%s", item->route, item->route[0] == '\0' ? "" :
+	    ", type ", type);
+	copy_cut(r->type, sizeof(r->type), e.text);
+	copy_cut(r->subject, sizeof(r->subject), item->subject);
+	copy_cut(r->why, sizeof(r->why), item->why.text);
+}
+
 /*
  * The destinations that take nothing, and the types that are refused, while
- * others are taken; the master logs them.
+ * others are taken; the master logs them.  The list has room for the first
+ * ones; all are counted.
  */
 static void
 show_refused(struct worker *w)
 {
 	const struct type_breaker	*k = &w->relay.breaker;
 	const struct trial		*t = &w->relay.trial;
-	struct scoreboard_refused	*r = w->line->refused.list;
-	char				 type[PRINTABLE_SIZE];
-	struct err			 e;
-	uint32_t			 n = 0;
+	struct scoreboard_refused	*list = w->line->refused.list;
+	uint32_t			 nfound = 0;
 
 	if (k->changes + t->changes == w->types_shown)
 		return;
 	w->types_shown = k->changes + t->changes;
 	scoreboard_refused_begin(w->line);
 	for (unsigned i = 0; i < ROUTE_DESTINATIONS; i++) {
-		const struct trial_to	*s = &t->to[i];
-
-		if (!s->silent || n++ >= SCOREBOARD_REFUSED_TYPES)
+		if (!t->to[i].silent)
 			continue;
-		r->since = s->since;
-		copy_cut(r->class, sizeof(r->class),
-		    error_class_word(CLASS_TIMEOUT));
-		copy_cut(r->type, sizeof(r->type),
-		    route_name(&w->relay.routes, i));
-		copy_cut(r->subject, sizeof(r->subject), "");
-		copy_cut(r->why, sizeof(r->why), s->why.text);
-		r++;
+		if (nfound < SCOREBOARD_REFUSED_TYPES)
+			show_silent_destination(&list[nfound], &t->to[i],
+			    route_name(&w->relay.routes, i));
+		nfound++;
 	}
 	for (size_t i = 0; i < k->n; i++) {
-		const struct type_breaker_item	*item = &k->items[i];
-
-		if (!item->blamed || n++ >= SCOREBOARD_REFUSED_TYPES)
+		if (!k->items[i].blamed)
 			continue;
-		r->since = item->since;
-		copy_cut(r->class, sizeof(r->class),
-		    error_class_word(item->class));
-		printable_text(type, item->type, item->len);
-		err_set(&e, "%s%s%s", item->route, item->route[0] == '\0' ?
-		    "" : ", type ", type);
-		copy_cut(r->type, sizeof(r->type), e.text);
-		copy_cut(r->subject, sizeof(r->subject), item->subject);
-		copy_cut(r->why, sizeof(r->why), item->why.text);
-		r++;
+		if (nfound < SCOREBOARD_REFUSED_TYPES)
+			show_refused_type(&list[nfound], &k->items[i]);
+		nfound++;
 	}
-	w->line->refused.n = n;
+	w->line->refused.n = nfound;
 	scoreboard_refused_end(w->line);
 }
 
