@@ -57,6 +57,7 @@ store_free(struct store *s)
 int
 store_open(struct store *s, struct err *e)
 {
+	s->served = s->learnt;
 	return db_open(s->db, e);
 }
 

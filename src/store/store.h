@@ -128,7 +128,8 @@ bool	store_is_full(const struct store *);
 /*
  * Read which profile it is, and which columns and indexes the outbox and the
  * events have.  What is missing of the profile is an error that names it and
- * says what to run; so is a database with some tables of ours and not others.
+ * says what to run; so is a database with some tables of ours and not others, or
+ * with none where rows are parked, or where a former connection has learnt all.
  * But a store that has learnt pillar goes on with that while others are made.
  */
 int	store_learn(struct store *, struct err *);

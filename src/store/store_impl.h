@@ -48,7 +48,8 @@ struct store {
 	const char		*tables[NTABLES];
 	bool			 exists[NTABLES];	/* for store_schema.c */
 	enum store_profile	 profile;
-	bool			 was_pillar;	/* when it was last served */
+	/* What was learnt last; and by the connections before this one. */
+	enum { SERVED_NOTHING, SERVED_PILLAR, SERVED_ALL } learnt, served;
 	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
 	char			 outbox_id[33];

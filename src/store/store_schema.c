@@ -153,32 +153,11 @@ store_cost_of_table(enum store_table t, bool pillar)
 	    NULL;
 }
 
-/* Only the outbox and the events may have other names for columns. */
-static const char *
-name_of(const struct store *s, enum store_table t, const char *column)
-{
-	return t == T_OUTBOX || t == T_EVENTS ?
-	    store_column_name(s, column) : column;
-}
-
 static bool
 is_used(const struct store *s, const struct part *p)
 {
 	return p->mode == EITHER ||
 	    (p->mode == INLINE) == store_is_inline(s);
-}
-
-/* Since when a column is needed; with outbox.mode: inline a table is two. */
-static const struct part *
-part_of(const struct store *s, enum store_table t, const char *word)
-{
-	for (const struct part *p = parts; p < parts + NPARTS; p++)
-		if (strcmp(s->tables[p->table], s->tables[t]) == 0 &&
-		    is_used(s, p))
-			for (size_t i = 0; p->columns[i] != NULL; i++)
-				if (strcasecmp(p->columns[i], word) == 0)
-					return p;
-	return NULL;
 }
 
 const char *
@@ -187,8 +166,18 @@ store_cost_of_column(const struct store *s, enum store_table t,
 {
 	const char		*word = t == T_OUTBOX || t == T_EVENTS ?
 				    store_column_word(s, t, name) : name;
-	const struct part	*p = part_of(s, t, word);
+	const struct part	*p = NULL;
 
+	/* Since when is it needed?  With outbox.mode: inline a table is two. */
+	for (const struct part *x = parts; x < parts + NPARTS && p == NULL;
+	    x++) {
+		if (strcmp(s->tables[x->table], s->tables[t]) != 0 ||
+		    !is_used(s, x))
+			continue;
+		for (size_t i = 0; x->columns[i] != NULL; i++)
+			if (strcasecmp(x->columns[i], word) == 0)
+				p = x;
+	}
 	if (p != NULL && p->since == PROFILE_FULL)
 		return "a history that was checked once is not read again, so "
 		    "messages that the broker loses later are not found";
@@ -198,22 +187,6 @@ store_cost_of_column(const struct store *s, enum store_table t,
 		if (strcmp(column_costs[i].word, word) == 0)
 			return column_costs[i].cost;
 	return "";
-}
-
-/* Are these two written by the server, with how many digits? */
-static void
-mark_stamped(struct store *s, const struct db_rows *rows)
-{
-	static const char *const	words[] = { "available_at",
-					    "created_at" };
-
-	if (strcmp(s->tables[T_OUTBOX], db_text(rows, 0)) != 0 ||
-	    strncasecmp(db_text(rows, 6), "current_timestamp", 17) != 0)
-		return;
-	for (size_t i = 0; i < 2; i++)
-		if (strcasecmp(store_column_name(s, words[i]),
-		    db_text(rows, 1)) == 0)
-			s->stamped[i] = db_text(rows, 2)[0];
 }
 
 /* The needed columns of all tables, one after the other. */
@@ -229,60 +202,54 @@ struct needed {
 	size_t	nmarks;		/* that the leases have */
 };
 
-static void
-need_all(struct needed *k, const struct store *s, const struct part *p)
-{
-	for (size_t i = 0; p->columns[i] != NULL; i++) {
-		struct item	*x = &k->items[k->n++];
-
-		assert(i + 1 < COLUMNS_MAX);
-		*x = (struct item){ .part = p, .name = name_of(s, p->table,
-		    p->columns[i]) };
-		/* It stands without quotes, and texts equal several. */
-		x->order = strcmp(p->columns[i], p->table == T_EVENTS ?
-		    "sequence" : "global_sequence") == 0;
-	}
-}
-
-/* A column that is needed. */
-static void
-mark_needed(struct store *s, const struct db_rows *rows, struct item *x)
-{
-	const char	*digits = db_nullable(rows, 2);
-
-	x->found = true;
-	if (x->order && db_u64(rows, 7) == 0)
-		strlcpy(x->odd_type, db_text(rows, 5), sizeof(x->odd_type));
-	/* One answer for all columns: Pillar's are all TIMESTAMP(0). */
-	if (digits != NULL && digits[0] == '0' &&
-	    x->part->since == PROFILE_PILLAR && x->part->table != T_EVENTS)
-		s->whole_seconds = true;
-}
-
+/* A column that there is. */
 static void
 mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 {
-	const char	*table = db_text(rows, 0), *name = db_text(rows, 1);
+	static const char *const	 times[] = { "available_at",
+					    "created_at" };
+	const char			*table = db_text(rows, 0);
+	const char			*name = db_text(rows, 1);
+	const char			*digits = db_nullable(rows, 2);
+	bool				 stamped;
 
 	for (size_t i = 0; i < NMARKS; i++)
 		if (strcmp(s->tables[T_PARTITIONS], table) == 0 &&
 		    strcasecmp(marks[i], name) == 0)
 			k->nmarks++;
 	store_mark_there(s, table, name);
+	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
+	for (enum store_table t = 0; t < NTABLES; t++)
+		if (strcmp(s->tables[t], table) == 0)
+			s->exists[t] = true;
+
 	/* Bytes that were kept elsewhere go back into it as what they were. */
 	if (strcmp(s->tables[T_EVENTS], table) == 0 &&
 	    strcasecmp(store_column_name(s, "event_data"), name) == 0)
 		s->payload_is_text = db_nullable(rows, 3) != NULL ||
 		    strcasecmp(db_text(rows, 5), "json") == 0;
-	mark_stamped(s, rows);
-	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
-	for (enum store_table t = 0; t < NTABLES; t++)
-		if (strcmp(s->tables[t], table) == 0)
-			s->exists[t] = true;
-	for (size_t i = 0; i < k->n; i++)
-		if (strcmp(s->tables[k->items[i].part->table], table) == 0 &&
-		    strcasecmp(k->items[i].name, name) == 0)
-			mark_needed(s, rows, &k->items[i]);
+
+	/* Does the server write it, with how many digits? */
+	stamped = strcmp(s->tables[T_OUTBOX], table) == 0 &&
+	    strncasecmp(db_text(rows, 6), "current_timestamp", 17) == 0;
+	for (size_t i = 0; stamped && i < 2; i++)
+		if (strcasecmp(store_column_name(s, times[i]), name) == 0)
+			s->stamped[i] = db_text(rows, 2)[0];
+
+	for (struct item *x = k->items; x < k->items + k->n; x++) {
+		if (strcmp(s->tables[x->part->table], table) != 0 ||
+		    strcasecmp(x->name, name) != 0)
+			continue;
+		x->found = true;
+		if (x->order && db_u64(rows, 7) == 0)
+			strlcpy(x->odd_type, db_text(rows, 5),
+			    sizeof(x->odd_type));
+		/* One answer for all columns: Pillar's are TIMESTAMP(0). */
+		if (digits != NULL && digits[0] == '0' &&
+		    x->part->since == PROFILE_PILLAR &&
+		    x->part->table != T_EVENTS)
+			s->whole_seconds = true;
+	}
 }
 
 /* Is something missing of what is there since this profile? */
@@ -320,11 +287,29 @@ check_pillar(const struct store *s, const struct needed *k, struct err *e)
 	return 0;
 }
 
-static void
-refuse(const struct store *s, const struct item *x, struct err *e)
+/*
+ * A database with none of our tables is Pillar's.  If some are there, or if all
+ * were when this store connected before, it may have rows that only the missing
+ * tables explain: it is refused.  A store that has served it as Pillar's goes on
+ * while the tables are made, as no such row can be there yet.  A store that was
+ * refused has served nothing, as when rights are given one after the other.
+ */
+static int
+learn_profile(struct store *s, const struct needed *k, struct err *e)
 {
-	const char	*table = s->tables[x->part->table];
+	const struct item	*x = lacking(k, PROFILE_BEFORE);
+	bool			 ours = s->served == SERVED_ALL;
+	const char		*table;
 
+	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+		ours = ours || s->exists[t];
+	s->profile = !ours ? PROFILE_PILLAR :
+	    lacking(k, PROFILE_FULL) == NULL ? PROFILE_FULL : PROFILE_BEFORE;
+	if (check_pillar(s, k, e) < 0)
+		return -1;
+	if (!ours || x == NULL)
+		return 0;
+	table = s->tables[x->part->table];
 	if (s->exists[x->part->table])
 		err_set(e, "schema: column %s.%s is missing or not granted: "
 		    "run outboxctl schema upgrade", table, x->name);
@@ -332,32 +317,7 @@ refuse(const struct store *s, const struct item *x, struct err *e)
 		err_set(e, "schema: table %s.%s is missing or not granted: "
 		    "run outboxctl schema upgrade; outboxctl setup --no-event "
 		    "also grants it", s->conf->mysql.database, table);
-}
-
-/*
- * A database with none of our tables is Pillar's.  One with some of them is or
- * was more, and has rows that the others explain.  What was no more than
- * Pillar's while it was served has no such rows yet; one that was refused may
- * have, as when rights are given one after the other.
- */
-static int
-learn_profile(struct store *s, const struct needed *k, struct err *e)
-{
-	const struct item	*x = lacking(k, PROFILE_BEFORE);
-
-	s->profile = PROFILE_PILLAR;
-	for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
-		if (s->exists[t])
-			s->profile = lacking(k, PROFILE_FULL) == NULL ?
-			    PROFILE_FULL : PROFILE_BEFORE;
-	if (check_pillar(s, k, e) < 0)
-		return -1;
-	if (store_is_pillar(s) || x == NULL) {
-		s->was_pillar = store_is_pillar(s);
-		return 0;
-	}
-	refuse(s, x, e);
-	if (!s->was_pillar)
+	if (s->learnt != SERVED_PILLAR)
 		return -1;
 	s->profile = PROFILE_PILLAR;
 	log_warn("%s", e->text);
@@ -371,8 +331,20 @@ store_learn_columns(struct store *s, struct err *e)
 	struct db_rows	*rows;
 
 	for (const struct part *p = parts; p < parts + NPARTS; p++)
-		if (is_used(s, p))
-			need_all(&needed, s, p);
+		for (size_t i = 0; is_used(s, p) && p->columns[i] != NULL;
+		    i++) {
+			const char	*word = p->columns[i];
+			struct item	*x = &needed.items[needed.n++];
+
+			assert(i + 1 < COLUMNS_MAX);
+			/* Only these two may have other names for columns. */
+			*x = (struct item){ .part = p, .name =
+			    p->table == T_OUTBOX || p->table == T_EVENTS ?
+			    store_column_name(s, word) : word };
+			/* It stands without quotes, and texts equal several. */
+			x->order = strcmp(word, p->table == T_EVENTS ?
+			    "sequence" : "global_sequence") == 0;
+		}
 	store_sql(s, "SELECT table_name, column_name, datetime_precision, "
 	    "character_set_name, character_maximum_length, data_type, "
 	    "column_default, COALESCE(numeric_scale = 0, 0) "
@@ -394,48 +366,69 @@ store_learn_columns(struct store *s, struct err *e)
 	return learn_profile(s, &needed, e);
 }
 
-static void
-warn_of_column(const struct store *s, const struct cost *x)
+/*
+ * Pillar parks no row, and none waits there for its own time: where rows have
+ * such labels, our tables were there, and know what these rows wait for.
+ */
+static int
+refuse_parked(struct store *s, struct err *e)
 {
-	const char	*table = s->tables[T_OUTBOX];
-	const char	*column = store_column_name(s, x->word);
-	struct buf	 sql = { 0 };
+	char	label[STORE_LABEL];
 
-	buf_str(&sql, "ALTER TABLE ");
-	db_name(&sql, table);
-	buf_str(&sql, " ADD COLUMN ");
-	db_name(&sql, column);
-	log_warn("%s: no column %s: %s; remedy: %s %s", table, column,
-	    x->cost, sql.data, x->type);
-	buf_free(&sql);
-}
-
-/* What is lost without it. */
-static void
-warn_of_missing(const struct store *s)
-{
-	for (size_t i = 0; i < NCOSTS; i++)
-		if (column_costs[i].type != NULL &&
-		    !store_has_word(s, column_costs[i].word))
-			warn_of_column(s, &column_costs[i]);
-	for (enum store_table t = T_DEAD; t <= T_STREAMS; t++)
-		if (!s->exists[t])
-			log_warn("%s: no such table: %s; outboxctl setup "
-			    "--no-event creates it", s->tables[t],
-			    table_costs[t]);
+	store_sql(s, "SELECT {partition_key} FROM {outbox} {index} "
+	    "WHERE {published_at} IS NULL AND " PARKED_RANGE("{partition_key}")
+	    " AND (" PARKED_IS("{partition_key}")
+	    " OR {partition_key} LIKE '!@%') LIMIT 1");
+	if (store_query_text(s, "schema", label, sizeof(label), e) < 0)
+		return -1;
+	if (label[0] == '\0')
+		return 0;
+	s->profile = PROFILE_BEFORE;
+	return err_set(e, "schema: table %s.%s is missing or not granted, and "
+	    "rows of %s wait under labels such as %s, which rows get where it "
+	    "is: restore it, or run outboxctl schema upgrade; outboxctl setup "
+	    "--no-event also grants it", s->conf->mysql.database,
+	    s->tables[T_BLOCKED], s->tables[T_OUTBOX], label);
 }
 
 int
 store_learn(struct store *s, struct err *e)
 {
+	const char	*table = s->tables[T_OUTBOX], *column;
+	struct buf	 sql = { 0 };
+	bool		 pillar;
+
 	if (store_learn_columns(s, e) < 0 || store_learn_unstable(s, e) < 0 ||
 	    store_learn_indexes(s, e) < 0)
 		return -1;
-	if (store_is_pillar(s) && s->conf->retry.on_dead == DEAD_HALT)
+	pillar = store_is_pillar(s);
+	if (pillar && s->conf->retry.on_dead == DEAD_HALT)
 		return err_set(e, "schema: retry.on_dead: halt needs the table "
 		    "%s: outboxctl setup --no-event creates it",
 		    s->tables[T_BLOCKED]);
-	warn_of_missing(s);
+	if (pillar && refuse_parked(s, e) < 0)
+		return -1;
+	/* What is lost without a column or a table. */
+	for (const struct cost *x = column_costs; x < column_costs + NCOSTS;
+	    x++) {
+		if (x->type == NULL || store_has_word(s, x->word))
+			continue;
+		column = store_column_name(s, x->word);
+		buf_clear(&sql);
+		buf_str(&sql, "ALTER TABLE ");
+		db_name(&sql, table);
+		buf_str(&sql, " ADD COLUMN ");
+		db_name(&sql, column);
+		log_warn("%s: no column %s: %s; remedy: %s %s", table, column,
+		    x->cost, sql.data, x->type);
+	}
+	buf_free(&sql);
+	for (enum store_table t = T_DEAD; t <= T_STREAMS; t++)
+		if (!s->exists[t])
+			log_warn("%s: no such table: %s; outboxctl setup "
+			    "--no-event creates it", s->tables[t],
+			    table_costs[t]);
+	s->learnt = pillar ? SERVED_PILLAR : SERVED_ALL;
 	s->learned_at = clock_ms();
 	return 0;
 }

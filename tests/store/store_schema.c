@@ -289,6 +289,100 @@ START_TEST(tables_that_come_back_are_not_pillar)
 }
 END_TEST
 
+/*
+ * Who has served all of them waits when all of them go, as each worker does when
+ * it connects anew: who was never connected cannot know.
+ */
+START_TEST(served_tables_that_go_are_not_pillar)
+{
+	struct store	*other;
+
+	ck_ok(store_learn(st, &e));
+	store_close(st);
+	for (int i = 0; i < NROWS(ours); i++)
+		sql("RENAME TABLE %s TO away_%d", ours[i], i);
+	for (int i = 0; i < 2; i++) {
+		ck_ok(store_open(st, &e));
+		ck_fails(store_learn(st, &e));
+		ck_has(e.text, "table other.outbox_settings is missing or not "
+		    "granted: run outboxctl schema upgrade");
+		ck_assert(!store_is_pillar(st));
+		for (enum store_table t = T_SETTINGS; t <= T_STREAMS; t++)
+			ck_assert(store_lacks(st, t));
+		store_close(st);
+	}
+	other = store_of(other_conf, OTHER);
+	ck_assert(store_is_pillar(other));
+	for (int i = 0; i < NROWS(ours); i++)
+		sql("RENAME TABLE away_%d TO %s", i, ours[i]);
+	ck_ok(store_open(st, &e));
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_is_full(st));
+	/* The other way round, the tables are new. */
+	store_close(other);
+	ck_ok(store_open(other, &e));
+	ck_ok(store_learn(other, &e));
+	ck_assert(store_is_full(other));
+	store_free(other);
+}
+END_TEST
+
+/* Labels, as SQL, of rows that wait; our tables alone know for what. */
+static const struct {
+	const char	*label;
+	bool		 ours;
+} parked[] = {
+	{ "'!1'", true }, { "'!18446744073709551615'", true },
+	{ "'!@20380101000000000000p02'", true }, { "'!'", false },
+	{ "'!x'", false }, { "'!01'", false }, { "'!1x'", false },
+	{ "'p01'", false }, { "'1'", false }, { "''", false },
+	{ "NULL", false },
+};
+
+START_TEST(parked_rows_are_not_pillars)
+{
+	static const char *const	make[] = { "DO 0",
+	    "ALTER TABLE outbox DROP KEY outbox_claim",
+	    "ALTER TABLE outbox DROP KEY outbox_claim, "
+	    "ADD KEY k (partition_key, published_at, available_at)",
+	    "ALTER TABLE outbox DROP KEY outbox_claim, MODIFY partition_key "
+	    "VARCHAR(64) COLLATE utf8mb4_unicode_ci NULL" };
+
+	for (int i = 0; i < NROWS(ours); i++)
+		sql("RENAME TABLE %s TO away_%d", ours[i], i);
+	sql("%s", make[_i]);
+	add_rows(1, 3, "'p00'");
+	for (int i = 0; i < NROWS(parked); i++) {
+		sql("UPDATE outbox SET partition_key = %s "
+		    "WHERE global_sequence = 2", parked[i].label);
+		ck_assert_msg((store_learn(st, &e) < 0) == parked[i].ours,
+		    "%s", parked[i].label);
+		ck_assert(store_is_pillar(st) != parked[i].ours);
+		ck_assert(store_lacks(st, T_BLOCKED) == parked[i].ours);
+		if (!parked[i].ours)
+			continue;
+		ck_has(e.text, "table other.outbox_blocked_keys is missing or "
+		    "not granted, and rows of outbox wait under labels such "
+		    "as !");
+		ck_has(e.text, "run outboxctl schema upgrade");
+	}
+	/* What was delivered waits for nothing. */
+	sql("UPDATE outbox SET partition_key = '!2', published_at = NOW(6)");
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_is_pillar(st));
+	/* While others are made, who was served as Pillar's goes on. */
+	sql("RENAME TABLE away_0 TO %s", ours[0]);
+	ck_ok(store_learn(st, &e));
+	/* But not if another, who sees all of them, parks rows meanwhile. */
+	sql("UPDATE outbox SET published_at = NULL");
+	ck_fails(store_learn(st, &e));
+	for (int i = 1; i < NROWS(ours); i++)
+		sql("RENAME TABLE away_%d TO %s", i, ours[i]);
+	ck_ok(store_learn(st, &e));
+	ck_assert(store_is_full(st));
+}
+END_TEST
+
 /* The schema before: it works without what is new, and half of that is none. */
 START_TEST(former_schema_is_served)
 {
@@ -894,6 +988,8 @@ add_schema(Suite *s, const struct kind *k)
 	    NROWS(ours));
 	tcase_add_test(tc, none_of_our_tables_is_pillar);
 	tcase_add_test(tc, tables_that_come_back_are_not_pillar);
+	tcase_add_test(tc, served_tables_that_go_are_not_pillar);
+	tcase_add_loop_test(tc, parked_rows_are_not_pillars, 0, 4);
 	tcase_add_test(tc, former_schema_is_served);
 	tcase_add_loop_test(tc, what_changes_by_itself_is_no_part_of_an_id, 0,
 	    NROWS(made));

@@ -62,4 +62,45 @@ wait_for 30 is_drained
 check 'with the index the log does not name it' not has_line "$LOG" 'no index'
 stop_master "$MASTER"
 check_pillar 'the stream is complete and in order, nothing twice'
+
+#
+# Tables of ours, all of which go while a daemon serves them: it waits, as what is
+# left is not Pillar's.  One that starts then cannot know, unless rows are parked.
+#
+ours='settings dead_letters blocked_keys streams'
+move_ours() { sql "RENAME TABLE $(for t in $ours; do
+    echo "$1$t TO $2$t"; done | paste -sd,)"; }
+lacks() { has_line "$LOG" 'worker.* table app.outbox_'"$1"' is missing'; }
+parked() { sql "INSERT INTO events (stream_id, stream_sequence, event_type,
+	event_data) VALUES ('k', $1, 'ok', '{}');
+    INSERT INTO outbox (global_sequence, partition_key)
+	VALUES (LAST_INSERT_ID(), '$2')"; }
+sql 'SET foreign_key_checks = 0; DROP TABLE outbox, events, outbox_partitions,
+    outbox_workers, outbox_dead_letters'
+"$SANDBOX" sql "$DIR/db" app < "$srcdir/sql/schema.sql"
+: > "$LOG"
+start_fleet
+move_ours outbox_ away_
+wait_for 10 lacks settings
+ok $? 'all of our tables go: the log names one'
+parked 1 p00
+"$OUTBOXCTL" -c "$CONF" status > "$DIR/out" 2>&1
+check 'status tells that the workers wait' has_line "$DIR/out" \
+    'no database: .*outbox_settings is missing'
+is "$(sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NOT NULL')" 0 \
+    'nothing is sent as if they were the tables of Pillar'
+move_ours away_ outbox_
+drains 20 'when they are back, it goes on'
+stop_master "$MASTER"
+move_ours outbox_ away_
+parked 2 '!1'
+: > "$LOG"
+start_master
+wait_for 10 lacks blocked_keys
+ok $? 'a parked row, and none of our tables: a new daemon waits, too'
+"$OUTBOXCTL" -c "$CONF" status > "$DIR/out" 2>&1
+is "$? $(grep -c 'table outbox_.* is missing' "$DIR/out")" '1 4' \
+    'status names all that are missing'
+move_ours away_ outbox_
+stop_master "$MASTER"
 done_testing
