@@ -22,25 +22,6 @@
 #define SAMPLES_ENOUGH	20
 
 /*
- * Find an index in which all waiting rows are one range: the claim's, or any
- * other that begins with published_at.  "": there is none.
- */
-static int
-find_index(struct store *s, char name[DB_NAME_SIZE], struct err *e)
-{
-	if (store_index(s) == INDEX_BY_TIME) {
-		strlcpy(name, store_index_name(s), DB_NAME_SIZE);
-		return 0;
-	}
-	store_sql(s, "SELECT index_name FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND column_name = :published_at AND table_name = :outbox LIMIT 1",
-	    SQL_TEXT("published_at", store_column_name(s, "published_at")),
-	    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
-	return store_query_text(s, "backlog", name, DB_NAME_SIZE, e);
-}
-
-/*
  * Count the first max + 1 rows of the range, and the parked ones among them.
  * They are fetched and counted here, because the server would write a derived
  * table to count it.
@@ -66,27 +47,6 @@ count_rows(struct store *s, const char *index, struct sql where, unsigned max,
 	b->exact = b->waiting <= max;
 	if (b->parked > max)
 		b->parked = max;
-	return 0;
-}
-
-/* The optimizer's estimate, from a few pages of the index. */
-static int
-ask_optimizer(struct store *s, const char *index, struct sql where,
-    uint64_t *n, struct err *e)
-{
-	struct db_rows	*rows;
-	int		 col;
-
-	/* With FORCE INDEX MySQL would not read the index to estimate. */
-	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT {partition_key} "
-	    "FROM {outbox} USE INDEX (:index) WHERE :where",
-	    SQL_NAME("index", index), SQL_PART("where", where));
-	if ((rows = store_query(s, "backlog", e)) == NULL)
-		return -1;
-	*n = 0;
-	if ((col = db_column(rows, "rows")) >= 0 && db_next(rows))
-		*n = db_u64(rows, (unsigned)col);
-	db_rows_free(rows);
 	return 0;
 }
 
@@ -116,31 +76,9 @@ choose_samples(uint64_t newest, struct sample to[SAMPLES_MAX])
 	return n;
 }
 
-/* *hits: samples that are in the range; *n: the rows that they stand for. */
-static int
-ask_samples(struct store *s, struct sql where, const struct sample *list,
-    size_t nsamples, uint64_t *n, unsigned *hits, struct err *e)
-{
-	struct db_rows	*rows;
-	size_t		 i = 0;
-
-	store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
-	    "WHERE :where AND {global_sequence} IN (:samples) "
-	    "ORDER BY {global_sequence} DESC", SQL_PART("where", where),
-	    SQL_LIST_OF("samples", list, nsamples, number));
-	if ((rows = store_query(s, "backlog", e)) == NULL)
-		return -1;
-	for (*n = *hits = 0; db_next(rows); ++*hits) {
-		while (i < nsamples - 1 && list[i].number != db_u64(rows, 0))
-			i++;
-		*n += list[i].width;
-	}
-	db_rows_free(rows);
-	return 0;
-}
-
 /*
- * For more rows than may be counted.  The optimizer also counts what is deleted
+ * For more rows than may be counted: samples, and the rows that they stand for.
+ * The optimizer reads a few pages of the index.  It also counts what is deleted
  * and not purged yet, and never says more than half of the table; so it is asked
  * only where few samples are in the range.
  */
@@ -148,25 +86,52 @@ static int
 estimate(struct store *s, const char *index, struct sql where, uint64_t *n,
     struct err *e)
 {
-	struct sample	list[SAMPLES_MAX];
-	char		newest[32];
-	unsigned	hits = 0;
-	size_t		nsamples;
+	struct sample	 list[SAMPLES_MAX];
+	char		 newest[32];
+	unsigned	 hits = 0;
+	size_t		 nsamples, i = 0;
+	struct db_rows	*rows;
+	int		 col;
 
 	store_sql(s, "SELECT MAX({global_sequence}) FROM {outbox}");
 	if (store_query_text(s, "backlog", newest, sizeof(newest), e) < 0)
 		return -1;
 	nsamples = choose_samples(strtoull(newest, NULL, 10), list);
-	if (nsamples > 0 &&
-	    ask_samples(s, where, list, nsamples, n, &hits, e) < 0)
+	if (nsamples > 0) {
+		store_sql(s, "SELECT {global_sequence} FROM {outbox} {primary} "
+		    "WHERE :where AND {global_sequence} IN (:samples) "
+		    "ORDER BY {global_sequence} DESC", SQL_PART("where", where),
+		    SQL_LIST_OF("samples", list, nsamples, number));
+		if ((rows = store_query(s, "backlog", e)) == NULL)
+			return -1;
+		for (*n = 0; db_next(rows); hits++) {
+			while (i < nsamples - 1 &&
+			    list[i].number != db_u64(rows, 0))
+				i++;
+			*n += list[i].width;
+		}
+		db_rows_free(rows);
+	}
+	if (hits >= SAMPLES_ENOUGH)
+		return 0;
+	/* With FORCE INDEX MySQL would not read the index to estimate. */
+	store_sql(s, "EXPLAIN FORMAT=TRADITIONAL SELECT {partition_key} "
+	    "FROM {outbox} USE INDEX (:index) WHERE :where",
+	    SQL_NAME("index", index), SQL_PART("where", where));
+	if ((rows = store_query(s, "backlog", e)) == NULL)
 		return -1;
-	return hits >= SAMPLES_ENOUGH ? 0 :
-	    ask_optimizer(s, index, where, n, e);
+	*n = 0;
+	if ((col = db_column(rows, "rows")) >= 0 && db_next(rows))
+		*n = db_u64(rows, (unsigned)col);
+	db_rows_free(rows);
+	return 0;
 }
 
 /*
  * Few rows are counted in any case: an estimate may include deleted ones.  Above
- * them, those are counted that are likely to be no more than most.
+ * them, those are counted that are likely to be no more than most.  The index is
+ * one in which all waiting rows are one range: the claim's, or any other that
+ * begins with published_at.
  */
 static int
 measure(struct store *s, char index[DB_NAME_SIZE], struct sql where,
@@ -175,8 +140,20 @@ measure(struct store *s, char index[DB_NAME_SIZE], struct sql where,
 	uint64_t	n;
 
 	*b = (struct store_backlog){ .known = false };
-	if (find_index(s, index, e) < 0)
-		return -1;
+	if (store_index(s) == INDEX_BY_TIME)
+		strlcpy(index, store_index_name(s), DB_NAME_SIZE);
+	else {
+		store_sql(s, "SELECT index_name "
+		    "FROM information_schema.statistics "
+		    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+		    "AND column_name = :published_at "
+		    "AND table_name = :outbox LIMIT 1",
+		    SQL_TEXT("published_at", store_column_name(s,
+		    "published_at")),
+		    SQL_TEXT("outbox", store_table_name(s, T_OUTBOX)));
+		if (store_query_text(s, "backlog", index, DB_NAME_SIZE, e) < 0)
+			return -1;
+	}
 	if (index[0] == '\0')
 		return 0;
 	b->known = true;

@@ -40,35 +40,6 @@ store_sort_candidates(struct candidate *list, size_t n)
 	qsort(list, n, sizeof(*list), candidate_cmp);
 }
 
-/* From rows (range and sequence), sorted; those in no range are left out. */
-static void
-read_candidates(struct db_rows *rows, size_t nranges, struct candidate **out,
-    size_t *n)
-{
-	*out = xcalloc(db_nrows(rows) + 1, sizeof(**out));
-	for (*n = 0; db_next(rows); ) {
-		uint64_t range = db_u64(rows, 0);
-
-		if (range >= nranges)
-			continue;
-		(*out)[*n].range = (unsigned)range;
-		(*out)[(*n)++].sequence = db_u64(rows, 1);
-	}
-	store_sort_candidates(*out, *n);
-}
-
-/* A row with a claim comes without its event, and is left out. */
-static void
-add_ahead(const struct store *s, struct batch *ahead,
-    const struct db_rows *rows, size_t max)
-{
-	struct msg	*m = &ahead->msgs[ahead->n];
-
-	store_read_msg(s, m, rows, max);
-	if (m->has_event && !m->away)
-		ahead->n++;
-}
-
 /*
  * A glance
  */
@@ -79,28 +50,12 @@ store_may_glance(const struct store *s)
 	return s->index_by_time;
 }
 
-static void
-read_glance(const struct store *s, struct db_rows *rows, size_t max,
-    struct glance *g)
-{
-	struct batch	*ahead = &g->ahead;
-
-	g->rows = xcalloc(db_nrows(rows) + 1, sizeof(*g->rows));
-	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
-	while (db_next(rows)) {
-		g->rows[g->n++] = (struct glanced){ db_u64(rows, 0),
-		    store_column(rows, 1) };
-		if (max > 0)
-			add_ahead(s, ahead, rows, max);
-	}
-	batch_sort(ahead);
-	store_keep_rows(ahead, rows);
-}
-
 int
 store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 {
+	struct batch	*ahead = &g->ahead;
 	struct db_rows	*rows;
+	struct msg	*m;
 
 	memset(g, 0, sizeof(*g));
 	/* Rows that are parked or scheduled have no lease and may be many. */
@@ -116,68 +71,81 @@ store_glance(struct store *s, size_t max, struct glance *g, struct err *e)
 	    "({o.partition_key} IS NULL OR {o.partition_key} <= '!' OR "
 	    "{o.partition_key} >= '!a') AND "),
 	    SQL_NUMBER("max", GLANCE_ROWS));
-	g->ahead.read_at = clock_us();
+	ahead->read_at = clock_us();
 	if ((rows = store_query(s, "glance", e)) == NULL)
 		return -1;
 	g->all = db_nrows(rows) < GLANCE_ROWS;
-	if (g->all)
-		read_glance(s, rows, max, g);
-	else
+	if (!g->all) {
 		db_rows_free(rows);
+		return 0;
+	}
+	g->rows = xcalloc(db_nrows(rows) + 1, sizeof(*g->rows));
+	ahead->msgs = xcalloc(db_nrows(rows) + 1, sizeof(*ahead->msgs));
+	while (db_next(rows)) {
+		g->rows[g->n++] = (struct glanced){ db_u64(rows, 0),
+		    store_column(rows, 1) };
+		if (max == 0)
+			continue;
+		/* A row with a claim comes without its event: left out. */
+		m = &ahead->msgs[ahead->n];
+		store_read_msg(s, m, rows, max);
+		if (m->has_event && !m->away)
+			ahead->n++;
+	}
+	batch_sort(ahead);
+	store_keep_rows(ahead, rows);
 	return 0;
 }
 
 /*
- * One equality range: the index gives filter and order, nothing is sorted.  The
- * lease "" has two: rows without a label, which the PHP package Pillar writes
- * when its count is 1, and rows whose label is the empty text.
+ * One equality range each: the index gives filter and order, nothing is sorted.
+ * The lease "" has two: rows without a label, which the PHP package Pillar
+ * writes when its count is 1, and rows whose label is the empty text.  Together
+ * they have no gaps only up to the limit of each.
  */
-static void
-put_range(struct store *s, const struct range *r, size_t i)
-{
-	unsigned	none = r->label[0] == '\0';
-
-	for (unsigned part = 0; part <= none; part++)
-		store_put(s, ":union(SELECT :range, {global_sequence} "
-		    "FROM {outbox} {index} WHERE {published_at} IS NULL "
-		    "AND {partition_key} :is "
-		    "ORDER BY {global_sequence} LIMIT :limit)",
-		    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
-		    SQL_NUMBER("range", i),
-		    SQL_EITHER("is", none && part == 0, "IS NULL", "= :label"),
-		    SQL_TEXT("label", r->label), SQL_NUMBER("limit", r->limit));
-}
-
-/*
- * The label "" has two ranges in one: together they have no gaps only up to the
- * limit of each.
- */
-static size_t
-cut_ranges(struct candidate *c, size_t n, const struct range *ranges,
-    size_t nranges)
-{
-	size_t	*taken = xcalloc(nranges + 1, sizeof(*taken)), kept = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (taken[c[i].range]++ < ranges[c[i].range].limit)
-			c[kept++] = c[i];
-	free(taken);
-	return kept;
-}
-
 int
 store_candidates(struct store *s, const struct range *ranges, size_t n,
     struct candidate **out, size_t *nout, struct err *e)
 {
-	struct db_rows	*rows;
+	struct db_rows		*rows;
+	struct candidate	*list;
+	size_t			*taken, nlist = 0;
 
 	store_sql(s, "");
-	for (size_t i = 0; i < n; i++)
-		put_range(s, &ranges[i], i);
+	for (size_t i = 0; i < n; i++) {
+		unsigned	none = ranges[i].label[0] == '\0';
+
+		for (unsigned part = 0; part <= none; part++)
+			store_put(s, ":union(SELECT :range, {global_sequence} "
+			    "FROM {outbox} {index} "
+			    "WHERE {published_at} IS NULL "
+			    "AND {partition_key} :is "
+			    "ORDER BY {global_sequence} LIMIT :limit)",
+			    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
+			    SQL_NUMBER("range", i), SQL_EITHER("is",
+			    none && part == 0, "IS NULL", "= :label"),
+			    SQL_TEXT("label", ranges[i].label),
+			    SQL_NUMBER("limit", ranges[i].limit));
+	}
 	if ((rows = store_query(s, "candidates", e)) == NULL)
 		return -1;
-	read_candidates(rows, n, out, nout);
+	list = xcalloc(db_nrows(rows) + 1, sizeof(*list));
+	while (db_next(rows)) {
+		uint64_t	range = db_u64(rows, 0);
+
+		if (range >= n)
+			continue;	/* it was not asked for */
+		list[nlist].range = (unsigned)range;
+		list[nlist++].sequence = db_u64(rows, 1);
+	}
 	db_rows_free(rows);
-	*nout = cut_ranges(*out, *nout, ranges, n);
+	store_sort_candidates(list, nlist);
+	taken = xcalloc(n + 1, sizeof(*taken));
+	*nout = 0;
+	for (size_t i = 0; i < nlist; i++)
+		if (taken[list[i].range]++ < ranges[list[i].range].limit)
+			list[(*nout)++] = list[i];
+	free(taken);
+	*out = list;
 	return 0;
 }

@@ -218,26 +218,6 @@ leave_locked(struct store *s, struct claim_set *set, uint64_t *unlocked,
 	return 0;
 }
 
-/* The others do not wait for rows that are locked. */
-static int
-claim_unlocked(struct store *s, struct claim_set set, struct batch *b,
-    uint64_t *claimed, struct err *e)
-{
-	uint64_t	*unlocked = xcalloc(set.n, sizeof(*unlocked));
-	struct err	 why = *e;
-	size_t		 n = set.n;
-	int		 rc;
-
-	if ((rc = leave_locked(s, &set, unlocked, b, e)) == 0 && set.n < n)
-		rc = claim_all(s, &set, b, claimed, e);
-	else if (store_is_open(s)) {	/* something else is locked */
-		*e = why;
-		rc = -1;
-	}
-	free(unlocked);
-	return rc;
-}
-
 /*
  * To wait for a lock costs all rows that time: once one was met, claims ask
  * first for a while.
@@ -248,6 +228,8 @@ store_claim(struct store *s, const struct claim_set *set, struct batch *b,
 {
 	struct claim_set	c = *set;
 	uint64_t		*unlocked = NULL;
+	size_t			 n;
+	struct err		 why;
 	int			 rc = 0;
 
 	snprintf(b->token, sizeof(b->token), "%s-%x-%lld", ident_nonce(s->id),
@@ -260,8 +242,20 @@ store_claim(struct store *s, const struct claim_set *set, struct batch *b,
 		rc = leave_locked(s, &c, unlocked, b, e);
 	}
 	if (rc == 0 && (rc = claim_all(s, &c, b, claimed, e)) < 0 &&
-	    store_code(s) == LOCK_WAIT)
-		rc = claim_unlocked(s, c, b, claimed, e);
+	    store_code(s) == LOCK_WAIT) {
+		/* The others do not wait for rows that are locked. */
+		why = *e;
+		n = c.n;
+		if (unlocked == NULL)
+			unlocked = xcalloc(n, sizeof(*unlocked));
+		rc = leave_locked(s, &c, unlocked, b, e);
+		if (rc == 0 && c.n < n)
+			rc = claim_all(s, &c, b, claimed, e);
+		else if (store_is_open(s)) {	/* something else is locked */
+			*e = why;
+			rc = -1;
+		}
+	}
 	free(unlocked);
 	return rc;
 }

@@ -2,10 +2,10 @@
  * store_columns.c - the columns of the outbox and the events, by the names that
  * statements have for them
  *
- * Statements name the columns of the pointer layout.  Here each gets the name
- * that it has in the table: with outbox.mode: inline that of the one table that
- * has messages, with outbox.columns that of an application's own table.  A
- * column that the table does not have is NULL in every statement.
+ * Statements name the columns of the pointer layout.  Here each gets its name in
+ * the table, which is another one with outbox.mode: inline, or in a table of an
+ * application's own (outbox.columns).  A column that the table does not have is
+ * NULL in every statement.
  */
 
 #include "store/store_impl.h"

@@ -96,7 +96,8 @@ store_check_partition_by(struct store *s, struct err *e)
 	    "compute partitions of %s (%s.partition_by), and "
 	    "outbox.partition_by is %s: outboxctl schema install makes them "
 	    "agree, once no key can change its partition: see PARTITIONS BY "
-	    "ANOTHER VALUE in outboxctl(1)", shown_by(theirs), s->tables[T_SETTINGS], shown_by(ours));
+	    "ANOTHER VALUE in outboxctl(1)", shown_by(theirs),
+	    s->tables[T_SETTINGS], shown_by(ours));
 }
 
 /* A label of another value would break the order of its key. */

@@ -26,31 +26,24 @@ static const char *const claim_indexes[NCLAIMS][CLAIM_COLUMNS] = {
 	{ "partition_key", "published_at", NULL },
 };
 
-/* "a,b,c"; false: this one needs the sequence to be the primary key. */
-static bool
-name_claim_index(const struct store *s, size_t i, struct buf *names)
-{
-	buf_clear(names);
-	for (size_t k = 0; k < CLAIM_COLUMNS; k++) {
-		if (claim_indexes[i][k] == NULL)
-			return strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0;
-		buf_printf(names, "%s%s", k == 0 ? "" : ",",
-		    store_column_name(s, claim_indexes[i][k]));
-	}
-	return true;
-}
-
-/* Which of them is it; NCLAIMS: none. */
+/* Which of them is it, as "a,b,c"; NCLAIMS: none. */
 static size_t
 find_claim_index(const struct store *s, const char *list)
 {
 	struct buf	names = { 0 };
-	size_t		i;
+	size_t		i, k;
 
-	for (i = 0; i < NCLAIMS; i++)
-		if (name_claim_index(s, i, &names) &&
-		    strcasecmp(names.data, list) == 0)
+	for (i = 0; i < NCLAIMS; i++) {
+		buf_clear(&names);
+		for (k = 0; k < CLAIM_COLUMNS && claim_indexes[i][k] != NULL;
+		    k++)
+			buf_printf(&names, "%s%s", k == 0 ? "" : ",",
+			    store_column_name(s, claim_indexes[i][k]));
+		/* Without the sequence that must be the primary key. */
+		if (strcasecmp(names.data, list) == 0 && (k == CLAIM_COLUMNS ||
+		    strcmp(s->primary[T_OUTBOX], "PRIMARY") == 0))
 			break;
+	}
 	buf_free(&names);
 	return i;
 }
@@ -61,11 +54,28 @@ store_is_claim_index(const struct store *s, const char *list)
 	return find_claim_index(s, list) < NCLAIMS;
 }
 
+/* The index to look rows up by: PRIMARY, or one of their own. */
 static int
-refuse_no_primary(const char *table, const char *column, struct err *e)
+learn_primary(struct store *s, enum store_table t, const char *sequence,
+    struct err *e)
 {
-	struct buf	sql = { 0 };
+	const char	*table = s->tables[t];
+	const char	*column = store_column_name(s, sequence);
+	struct buf	 sql = { 0 };
 
+	store_sql(s, "SELECT index_name FROM information_schema.statistics "
+	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
+	    "AND non_unique = 0 AND table_name = :table "
+	    "AND column_name = :sequence "
+	    "ORDER BY index_name = 'PRIMARY' DESC LIMIT 1",
+	    SQL_TEXT("table", table), SQL_TEXT("sequence", column));
+	if (store_query_text(s, "schema", s->primary[t],
+	    sizeof(s->primary[t]), e) < 0)
+		return -1;
+	if (s->primary[t][0] == '\0' && t == T_EVENTS)
+		strlcpy(s->primary[t], "PRIMARY", sizeof(s->primary[t]));
+	if (s->primary[t][0] != '\0')
+		return 0;
 	buf_str(&sql, "ALTER TABLE ");
 	db_name(&sql, table);
 	buf_str(&sql, " ADD UNIQUE KEY (");
@@ -75,27 +85,6 @@ refuse_no_primary(const char *table, const char *column, struct err *e)
 	    table, column, sql.data);
 	buf_free(&sql);
 	return -1;
-}
-
-/* The index to look rows up by: PRIMARY, or one of their own. */
-static int
-learn_primary(struct store *s, enum store_table t, const char *sequence,
-    struct err *e)
-{
-	store_sql(s, "SELECT index_name FROM information_schema.statistics "
-	    "WHERE table_schema = DATABASE() AND seq_in_index = 1 "
-	    "AND non_unique = 0 AND table_name = :table "
-	    "AND column_name = :sequence "
-	    "ORDER BY index_name = 'PRIMARY' DESC LIMIT 1",
-	    SQL_TEXT("table", s->tables[t]),
-	    SQL_TEXT("sequence", store_column_name(s, sequence)));
-	if (store_query_text(s, "schema", s->primary[t],
-	    sizeof(s->primary[t]), e) < 0)
-		return -1;
-	if (s->primary[t][0] == '\0' && t == T_EVENTS)
-		strlcpy(s->primary[t], "PRIMARY", sizeof(s->primary[t]));
-	return s->primary[t][0] != '\0' ? 0 : refuse_no_primary(s->tables[t],
-	    store_column_name(s, sequence), e);
 }
 
 void
@@ -111,25 +100,13 @@ store_put_claim_index(const struct store *s, struct buf *to)
 	buf_str(to, ")");
 }
 
-static void
-warn_of_index(const struct store *s)
-{
-	const char *const	*words = claim_indexes[0];
-	struct buf		 sql = { 0 };
-
-	store_put_claim_index(s, &sql);
-	log_warn("%s: no index (%s, %s, %s): every claim sorts the backlog; "
-	    "remedy: %s", s->tables[T_OUTBOX], store_column_name(s, words[0]),
-	    store_column_name(s, words[1]), store_column_name(s, words[2]),
-	    sql.data);
-	buf_free(&sql);
-}
-
 int
 store_learn_indexes(struct store *s, struct err *e)
 {
-	struct db_rows	*rows;
-	size_t		 best = NCLAIMS, i;
+	const char *const	*words = claim_indexes[0];
+	struct db_rows		*rows;
+	struct buf		 sql = { 0 };
+	size_t			 best = NCLAIMS, i;
 
 	if (learn_primary(s, T_OUTBOX, "global_sequence", e) < 0 ||
 	    learn_primary(s, T_EVENTS, "sequence", e) < 0)
@@ -150,8 +127,14 @@ store_learn_indexes(struct store *s, struct err *e)
 		s->index_by_time = claim_indexes[i][0][1] == 'u';
 	}
 	db_rows_free(rows);
-	if (best == NCLAIMS)
-		warn_of_index(s);
+	if (best < NCLAIMS)
+		return 0;
+	store_put_claim_index(s, &sql);
+	log_warn("%s: no index (%s, %s, %s): every claim sorts the backlog; "
+	    "remedy: %s", s->tables[T_OUTBOX], store_column_name(s, words[0]),
+	    store_column_name(s, words[1]), store_column_name(s, words[2]),
+	    sql.data);
+	buf_free(&sql);
 	return 0;
 }
 

@@ -41,30 +41,30 @@ store_register(struct store *s, struct err *e)
 	return store_exec(s, "register", NULL, e);
 }
 
-static int
-inherit_leases(struct store *s, const char *dead_id, struct err *e)
-{
-	put_register(s);
-	if (store_exec(s, "take over", NULL, e) < 0)
-		return -1;
-	store_sql(s, "DELETE FROM {workers} WHERE id = :dead",
-	    SQL_TEXT("dead", dead_id));
-	if (store_exec(s, "take over", NULL, e) < 0)
-		return -1;
-	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
-	    STORE_NEW_EPOCH ", lease_until = {now} + INTERVAL :ttl MICROSECOND "
-	    "WHERE lease_owner = :dead",
-	    SQL_MS("ttl", s->conf->worker.lease_ttl),
-	    SQL_TEXT("dead", dead_id));
-	return store_exec(s, "take over", NULL, e);
-}
-
 int
 store_take_over(struct store *s, const char *dead_id, struct err *e)
 {
+	int	rc;
+
 	if (store_begin(s, e) < 0)
 		return -1;
-	return store_end(s, inherit_leases(s, dead_id, e), e);
+	put_register(s);
+	rc = store_exec(s, "take over", NULL, e);
+	if (rc == 0) {
+		store_sql(s, "DELETE FROM {workers} WHERE id = :dead",
+		    SQL_TEXT("dead", dead_id));
+		rc = store_exec(s, "take over", NULL, e);
+	}
+	if (rc == 0) {
+		store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
+		    STORE_NEW_EPOCH ", "
+		    "lease_until = {now} + INTERVAL :ttl MICROSECOND "
+		    "WHERE lease_owner = :dead",
+		    SQL_MS("ttl", s->conf->worker.lease_ttl),
+		    SQL_TEXT("dead", dead_id));
+		rc = store_exec(s, "take over", NULL, e);
+	}
+	return store_end(s, rc, e);
 }
 
 int
@@ -92,34 +92,33 @@ lease_by_label(const void *a, const void *b)
 /* The first column of the counts in a row of the view. */
 #define COUNTS_AT	7
 
-static void
-read_lease(struct db_rows *rows, struct lease *l)
-{
-	memset(l, 0, sizeof(*l));
-	strlcpy(l->label, db_text(rows, 1), sizeof(l->label));
-	l->epoch = db_u64(rows, 2);
-	l->mine = db_u64(rows, 3) != 0;
-	l->free = db_u64(rows, 4) != 0;
-	if (db_u64(rows, 5) != l->epoch)
-		l->in_doubt_upto = db_u64(rows, 6);
-}
-
 /* One row, of any of the three kinds. */
 static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
 {
 	const char	*label = db_nullable(row, 1);
+	struct lease	*l = &v->leases[v->nleases];
 	uint64_t	 first;
 
-	if (db_nullable(row, 0) != NULL)
+	if (db_nullable(row, 0) != NULL) {
 		v->ids[v->nids++] = xstrdup(db_text(row, 0));
-	else if (db_nullable(row, COUNTS_AT) != NULL)
+		return 0;
+	}
+	if (db_nullable(row, COUNTS_AT) != NULL)
 		return store_take_counts(row, COUNTS_AT, &v->counts, e);
 	/* A parked label needs no lease: a row for one is ignored. */
-	else if (label != NULL &&
-	    !store_is_parked(s, label, db_length(row, 1), &first))
-		read_lease(row, &v->leases[v->nleases++]);
+	if (label == NULL ||
+	    store_is_parked(s, label, db_length(row, 1), &first))
+		return 0;
+	memset(l, 0, sizeof(*l));
+	strlcpy(l->label, label, sizeof(l->label));
+	l->epoch = db_u64(row, 2);
+	l->mine = db_u64(row, 3) != 0;
+	l->free = db_u64(row, 4) != 0;
+	if (db_u64(row, 5) != l->epoch)
+		l->in_doubt_upto = db_u64(row, 6);
+	v->nleases++;
 	return 0;
 }
 
@@ -128,10 +127,11 @@ store_view(struct store *s, const struct labels *leases,
     struct store_view *v, struct err *e)
 {
 	struct db_rows	*found;
+	bool		 from_file;
 	int		 rc = 0;
 
 	memset(v, 0, sizeof(*v));
-	store_counts_from_file(s, &v->counts);
+	from_file = store_counts_from_file(s, &v->counts);
 	/*
 	 * Three kinds of rows, told apart by their NULL columns: to share a
 	 * column, two tables would need one collation.
@@ -147,7 +147,7 @@ store_view(struct store *s, const struct labels *leases,
 	    " WHERE partition_key IN (:labels)"),
 	    SQL_LABELS("labels", leases != NULL ? leases->list : NULL,
 	    leases != NULL ? leases->n : 0),
-	    SQL_IF("counts", !store_is_pillar(s),
+	    SQL_IF("counts", !from_file,
 	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
 	    STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)

@@ -26,16 +26,18 @@ put_columns(struct store *s, struct sql attempts, struct sql replay_no)
 static void
 put_row(struct store *s, uint64_t sequence)
 {
+	bool	parks = !store_is_pillar(s);
+
 	store_put(s, "SELECT {r.global_sequence}, :label, :columns "
 	    "FROM {outbox} AS r {primary}:record "
 	    "WHERE {r.global_sequence} = :sequence",
-	    SQL_EITHER("label", !store_is_pillar(s),
+	    SQL_EITHER("label", parks,
 	    "IF(b.first_sequence IS NULL, {r.partition_key}, "
 	    "NULLIF(b.partition_key, '')) AS {partition_key}",
 	    "{r.partition_key}"),
 	    SQL_PUT("columns", s, put_columns(s, SQL("{r.attempts}"),
 	    SQL("{r.replay_no}"))),
-	    SQL_IF("record", !store_is_pillar(s),
+	    SQL_IF("record", parks,
 	    " LEFT JOIN {blocked} AS b ON b.first_sequence = "
 	    PARKED_UNDER("{r.partition_key}")),
 	    SQL_NUMBER("sequence", sequence));

@@ -29,35 +29,32 @@ store_write_counts(struct store *s, const struct counts *c, struct err *e)
 	return store_exec(s, "repartition", NULL, e);
 }
 
-/* Another program leases labels, not classes: it would reorder keys. */
-static int
-refuse_strangers(struct store *s, struct repartition *r, struct err *e)
-{
-	struct store_view	v;
-
-	if (store_view(s, NULL, &v, e) < 0)
-		return -1;
-	for (size_t i = 0; i < v.nids; i++)
-		if (!ident_is_valid(v.ids[i]) && !r->refused) {
-			r->refused = true;
-			err_set(&r->why, "worker %s of another program shares "
-			    "the tables, and under two counts it would break "
-			    "the order of keys: stop it first", v.ids[i]);
-		}
-	store_view_free(&v);
-	return 0;
-}
-
-/* What a change would do, from the counts as they are. */
+/*
+ * What a change would do, from the counts as they are.  Another program leases
+ * labels, not classes: it would reorder keys.
+ */
 static int
 decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 {
+	struct store_view	v;
+
 	r->before = r->counts;
 	if (r->counts.count == 0 || r->counts.count == count)
 		return 0;
 	r->refused = counts_repartition(&r->counts, count, &r->why) < 0;
-	if (!r->refused && refuse_strangers(s, r, e) < 0)
-		return -1;
+	if (!r->refused) {
+		if (store_view(s, NULL, &v, e) < 0)
+			return -1;
+		for (size_t i = 0; i < v.nids && !r->refused; i++)
+			if (!ident_is_valid(v.ids[i])) {
+				r->refused = true;
+				err_set(&r->why, "worker %s of another program "
+				    "shares the tables, and under two counts "
+				    "it would break the order of keys: stop it "
+				    "first", v.ids[i]);
+			}
+		store_view_free(&v);
+	}
 	r->changed = !r->refused;
 	if (r->refused)
 		r->counts = r->before;
@@ -96,8 +93,5 @@ store_plan_repartition(struct store *s, unsigned count, struct repartition *r,
 	if (store_read_counts(s, &r->counts, e) < 0)
 		return -1;
 	r->before = r->counts;
-	if (store_is_pillar(s) || r->counts.count == 0 ||
-	    r->counts.count == count)
-		return 0;
-	return decide(s, count, r, e);
+	return store_is_pillar(s) ? 0 : decide(s, count, r, e);
 }

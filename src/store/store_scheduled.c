@@ -92,23 +92,6 @@ list_due(struct store *s, bool lock, uint64_t *list, size_t *n, struct err *e)
 	return 0;
 }
 
-/* The label of the present count: it may have changed meanwhile. */
-static int
-relabel(struct store *s, const struct counts *c, const uint64_t *list,
-    size_t n, struct err *e)
-{
-	store_sql(s, "UPDATE {outbox} AS o {primary} LEFT JOIN {events} AS e "
-	    "{events_primary} ON {e.sequence} = {o.global_sequence} "
-	    "SET {o.partition_key} = :label "
-	    "WHERE {o.global_sequence} IN (:rows) AND {o.published_at} IS NULL "
-	    "AND LEFT({o.partition_key}, 2) = " MARK,
-	    SQL_PUT("label", s, store_put_relabel(s, c, SQL("NULLIF(SUBSTRING("
-	    "{o.partition_key}, " LABEL_AT "), '')"), "e",
-	    SQL("{e.stream_id}"))),
-	    SQL_LIST("rows", list, n));
-	return store_exec(s, "scheduled", NULL, e);
-}
-
 /*
  * A minute from the end of the search, or a long one would begin anew.  If the
  * list is full, go on behind its last row, or good ones would wait.
@@ -168,40 +151,47 @@ say_refused(struct aside *a, size_t n)
 	a->said_at = now;
 }
 
-/* They were away, and are due: the owners must scan from the first row. */
-static int
-bring_back(struct store *s, const uint64_t *list, size_t n,
-    const struct counts *c, struct unscheduled *u, struct err *e)
-{
-	struct isolate	i = isolate_rows(n, REFUSED_MAX);
-
-	while (isolate_next(&i))
-		if (store_isolate(s, &i, relabel(s, c, list + i.from, i.n,
-		    e)) && put_aside(s, list[i.from], i.nrefused, e) < 0)
-			return -1;
-	if (i.rc < 0)
-		return -1;
-	say_refused(&s->aside, i.nrefused);
-	u->more = n == BACK_MAX && i.nrefused == 0;
-	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
-	    "FROM {outbox} WHERE {global_sequence} IN (:rows)",
-	    SQL_LIST("rows", list, n));
-	return store_bump_selected(s, "scheduled", e);
-}
-
 /* Rows that others have locked are left out: they may be so for long. */
 static int
-bring_back_due(struct store *s, uint64_t *list, size_t ndue,
+bring_back(struct store *s, uint64_t *list, size_t ndue,
     struct unscheduled *u, struct err *e)
 {
 	struct counts	c;
+	struct isolate	i;
 	size_t		n;
 
 	if (store_hold_counts(s, &c, e) < 0 ||
 	    list_due(s, true, list, &n, e) < 0)
 		return -1;
 	u->nlocked = ndue > n ? ndue - n : 0;
-	return n == 0 ? 0 : bring_back(s, list, n, &c, u, e);
+	if (n == 0)
+		return 0;
+	/* The label of the present count: it may have changed meanwhile. */
+	for (i = isolate_rows(n, REFUSED_MAX); isolate_next(&i); ) {
+		store_sql(s, "UPDATE {outbox} AS o {primary} "
+		    "LEFT JOIN {events} AS e {events_primary} "
+		    "ON {e.sequence} = {o.global_sequence} "
+		    "SET {o.partition_key} = :label "
+		    "WHERE {o.global_sequence} IN (:rows) "
+		    "AND {o.published_at} IS NULL "
+		    "AND LEFT({o.partition_key}, 2) = " MARK,
+		    SQL_PUT("label", s, store_put_relabel(s, &c,
+		    SQL("NULLIF(SUBSTRING({o.partition_key}, " LABEL_AT "), '')"),
+		    "e", SQL("{e.stream_id}"))),
+		    SQL_LIST("rows", list + i.from, i.n));
+		if (store_isolate(s, &i, store_exec(s, "scheduled", NULL, e)) &&
+		    put_aside(s, list[i.from], i.nrefused, e) < 0)
+			return -1;
+	}
+	if (i.rc < 0)
+		return -1;
+	say_refused(&s->aside, i.nrefused);
+	u->more = n == BACK_MAX && i.nrefused == 0;
+	/* They were away, and are due: the owners scan from the first row. */
+	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+	    "FROM {outbox} WHERE {global_sequence} IN (:rows)",
+	    SQL_LIST("rows", list, n));
+	return store_bump_selected(s, "scheduled", e);
 }
 
 int
@@ -219,8 +209,7 @@ store_unschedule(struct store *s, struct unscheduled *u, struct err *e)
 	list = xcalloc(BACK_MAX, sizeof(*list));
 	rc = list_due(s, false, list, &n, e);
 	if (rc == 0 && n > 0 && (rc = store_begin_in_a_hurry(s, e)) == 0)
-		rc = store_end_in_a_hurry(s, bring_back_due(s, list, n, u, e),
-		    e);
+		rc = store_end_in_a_hurry(s, bring_back(s, list, n, u, e), e);
 	free(list);
 	/* Nothing was brought back: what is behind the cursor is not all. */
 	if (rc < 0 && s->aside.behind != 0)

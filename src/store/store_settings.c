@@ -36,39 +36,30 @@ read_settings_row(struct store *s, unsigned *count, struct err *e)
 
 /* The first count, with a former one that producers may have used. */
 static int
-first_counts(struct store *s, unsigned count, struct counts *c,
-    struct err *e)
-{
-	const char	*none = "";
-	struct err	 why;
-	bool		 has;
-
-	conf_counts(s->conf, c);
-	c->count = count;
-	if (c->nformer > 0)
-		return 0;
-	/* Producers may have enqueued without a label before it. */
-	store_sql(s, "SELECT 1:unlabelled LIMIT 1",
-	    SQL_PUT("unlabelled", s, store_put_rows_of(s, &none, 1)));
-	if (store_query_any(s, "settings", &has, e) < 0)
-		return -1;
-	c->count = 1;
-	if (has && count != 1 && counts_repartition(c, count, &why) < 0)
-		log_warn("waiting rows have no partition label, and new ones "
-		    "get one of %u: keys may lose their order until the "
-		    "former rows are sent (%s)", count, why.text);
-	c->count = count;
-	return 0;
-}
-
-static int
 fill_count(struct store *s, unsigned count, struct err *e)
 {
-	struct counts	c, now;
-	int		rc;
+	const char	*none = "";
+	struct counts	 c, now;
+	struct err	 why;
+	bool		 has;
+	int		 rc;
 
-	if (first_counts(s, count, &c, e) < 0)
-		return -1;
+	conf_counts(s->conf, &c);
+	c.count = count;
+	if (c.nformer == 0) {
+		/* Producers may have enqueued without a label before it. */
+		store_sql(s, "SELECT 1:unlabelled LIMIT 1",
+		    SQL_PUT("unlabelled", s, store_put_rows_of(s, &none, 1)));
+		if (store_query_any(s, "settings", &has, e) < 0)
+			return -1;
+		c.count = 1;
+		if (has && count != 1 && counts_repartition(&c, count, &why) < 0)
+			log_warn("waiting rows have no partition label, and "
+			    "new ones get one of %u: keys may lose their order "
+			    "until the former rows are sent (%s)", count,
+			    why.text);
+		c.count = count;
+	}
 	if (c.nformer == 0) {
 		store_sql(s, "UPDATE {settings} SET updated_at = {now}, "
 		    "partition_count = :count "

@@ -137,7 +137,7 @@ next_held(const struct batch *b, struct db_rows *held)
 	return m;
 }
 
-/* The dead letters of those that the token still holds, in one statement. */
+/* Dead letters of the rows that the token still holds, in one statement. */
 static int
 insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
     struct err *e)
@@ -209,34 +209,23 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 	return rc;
 }
 
-/* With outbox.mode: inline no other table has what they say. */
+/* A dead message moves from the outbox to the dead letters in one step. */
 static int
-keep_held(struct store *s, const struct batch *b, struct db_rows *held,
-    struct err *e)
-{
-	uint64_t		*list = xcalloc(db_nrows(held), sizeof(*list));
-	const struct msg	*m;
-	size_t			 n = 0;
-	int			 rc;
-
-	db_rewind(held);
-	while ((m = next_held(b, held)) != NULL)
-		list[n++] = m->sequence;
-	rc = store_keep_whole(s, list, n, e);
-	free(list);
-	return rc;
-}
-
-static int
-move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
+write_dead(struct store *s, const struct batch *b, enum outcome outcome,
     uint64_t *matched, struct err *e)
 {
-	struct db_rows	*held;
-	int		 rc = 0;
+	struct db_rows		*held;
+	const struct msg	*m;
+	uint64_t		*list;
+	size_t			 n = 0;
+	int			 rc = 0;
 
+	if (store_begin(s, e) < 0)
+		return -1;
 	/* Lock the dead rows and read their labels, which may have changed. */
 	store_sql(s, "SELECT {global_sequence}, {created_at}, :label "
 	    "FROM {outbox} {primary}" STORE_HELD " FOR UPDATE",
+	    /* Of Pillar's tables doctor asks only for the plan. */
 	    SQL_EITHER("label", !store_is_pillar(s),
 	    "IF(" PARKED_IS("{partition_key}") ", (SELECT k.partition_key "
 	    "FROM {blocked} AS k WHERE k.first_sequence = "
@@ -245,33 +234,31 @@ move_dead_rows(struct store *s, const struct batch *b, enum outcome outcome,
 	    SQL_PUT("held", s, put_held(s, b, outcome)),
 	    SQL_TEXT("token", b->token));
 	if ((held = store_query(s, "bury", e)) == NULL)
-		return -1;
+		return store_end(s, -1, e);
 	if (db_nrows(held) > 0)
 		rc = insert_dead(s, b, held, e);
-	if (rc == 0 && db_nrows(held) > 0 && store_is_inline(s))
-		rc = keep_held(s, b, held, e);
+	if (rc == 0 && db_nrows(held) > 0 && store_is_inline(s)) {
+		/* No other table has what they say. */
+		list = xcalloc(db_nrows(held), sizeof(*list));
+		db_rewind(held);
+		while ((m = next_held(b, held)) != NULL)
+			list[n++] = m->sequence;
+		rc = store_keep_whole(s, list, n, e);
+		free(list);
+	}
 	if (rc == 0 && db_nrows(held) > 0 &&
 	    s->conf->retry.on_dead == DEAD_HALT) {
 		db_rewind(held);
 		rc = halt_keys(s, b, held, e);
 	}
 	db_rows_free(held);
-	if (rc < 0)
-		return -1;
-	store_sql(s, "DELETE FROM {outbox}" STORE_HELD,
-	    SQL_PUT("held", s, put_held(s, b, outcome)),
-	    SQL_TEXT("token", b->token));
-	return store_exec(s, "bury", matched, e);
-}
-
-/* A dead message moves from the outbox to the dead letters in one step. */
-static int
-write_dead(struct store *s, const struct batch *b, enum outcome outcome,
-    uint64_t *matched, struct err *e)
-{
-	if (store_begin(s, e) < 0)
-		return -1;
-	return store_end(s, move_dead_rows(s, b, outcome, matched, e), e);
+	if (rc == 0) {
+		store_sql(s, "DELETE FROM {outbox}" STORE_HELD,
+		    SQL_PUT("held", s, put_held(s, b, outcome)),
+		    SQL_TEXT("token", b->token));
+		rc = store_exec(s, "bury", matched, e);
+	}
+	return store_end(s, rc, e);
 }
 
 /*
@@ -281,10 +268,13 @@ write_dead(struct store *s, const struct batch *b, enum outcome outcome,
 static int
 write_in_doubt(struct store *s, const struct batch *b, struct err *e)
 {
-	uint64_t	*list = xcalloc(b->n + 1, sizeof(*list));
+	uint64_t	*list;
 	size_t		 n = 0;
 	int		 rc = 0;
 
+	if (!store_has_word(s, "in_doubt_since"))
+		return 0;
+	list = xcalloc(b->n + 1, sizeof(*list));
 	for (size_t i = 0; i < b->n; i++) {
 		const struct msg *m = &b->msgs[i];
 
@@ -324,6 +314,7 @@ static const struct kind {
 	{ OUT_DEFER, "scheduled for a retry", write_delayed,
 	  offsetof(struct settled, deferred) },
 };
+#define NKINDS	(sizeof(kinds) / sizeof(kinds[0]))
 
 /*
  * The database refuses this row, alone too.  The row waits with its lane, its
@@ -394,27 +385,9 @@ write_outcome(struct store *s, const struct batch *b, const struct kind *k,
 			continue;
 		set_aside(s, part.msgs, k->what, e);
 		/* It must not lose that it is in doubt. */
-		if (store_has_word(s, "in_doubt_since") &&
-		    part.msgs[0].outcome == OUT_DEFER &&
+		if (part.msgs[0].outcome == OUT_DEFER &&
 		    write_in_doubt(s, &part, e) < 0 && !store_refused_value(s))
 			return -1;
-	}
-	return i.rc;
-}
-
-/* Rows in doubt; one that is refused keeps its claim. */
-static int
-settle_in_doubt(struct store *s, const struct batch *b, struct err *e)
-{
-	struct isolate	i = isolate_rows(b->n, 0);
-	struct batch	part;
-
-	while (isolate_next(&i)) {
-		part = part_of(b, &i);
-		if (!store_isolate(s, &i, write_in_doubt(s, &part, e)))
-			continue;
-		part.msgs[0].outcome = OUT_DEFER;
-		set_aside(s, part.msgs, "scheduled for a retry", e);
 	}
 	return i.rc;
 }
@@ -423,16 +396,25 @@ int
 store_settle(struct store *s, const struct batch *b, struct settled *done,
     struct err *e)
 {
-	/* First: the others clear the token. */
-	if (store_has_word(s, "in_doubt_since") &&
-	    settle_in_doubt(s, b, e) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (done->done & SETTLED(kinds[i].outcome))
+	struct isolate	i = isolate_rows(b->n, 0);
+	struct batch	part;
+
+	/* First, as the others clear the token; refused, a row keeps its claim. */
+	while (isolate_next(&i)) {
+		part = part_of(b, &i);
+		if (!store_isolate(s, &i, write_in_doubt(s, &part, e)))
 			continue;
-		if (write_outcome(s, b, &kinds[i], done, e) < 0)
+		part.msgs[0].outcome = OUT_DEFER;
+		set_aside(s, part.msgs, "scheduled for a retry", e);
+	}
+	if (i.rc < 0)
+		return -1;
+	for (const struct kind *k = kinds; k < kinds + NKINDS; k++) {
+		if (done->done & SETTLED(k->outcome))
+			continue;
+		if (write_outcome(s, b, k, done, e) < 0)
 			return -1;
-		done->done |= SETTLED(kinds[i].outcome);
+		done->done |= SETTLED(k->outcome);
 	}
 	return 0;
 }

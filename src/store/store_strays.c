@@ -24,16 +24,6 @@
 /* Labels that a statement names; it finds more than these by itself. */
 #define NAMED_MAX	10
 
-static void
-add_stray(struct strays *l, const char *label, size_t len)
-{
-	struct stray	x = { .label = xcalloc(len + 1, 1), .len = len };
-
-	memcpy(x.label, label, len);
-	l->items = xreallocarray(l->items, l->n + 1, sizeof(*l->items));
-	l->items[l->n++] = x;
-}
-
 void
 store_strays_free(struct strays *l)
 {
@@ -90,59 +80,66 @@ read_gaps(struct store *s, struct gaps *g, struct err *e)
 	return 0;
 }
 
-/* The first label in the gap; an empty gap costs one index dive. */
-static void
-put_gap(struct store *s, const struct gap *gap, size_t i)
-{
-	store_put(s, ":union(SELECT {partition_key}, :gap "
-	    "FROM {outbox} {index} "
-	    "WHERE {published_at} IS NULL AND {partition_key} > :from:to:parked "
-	    "ORDER BY {partition_key} LIMIT 1)",
-	    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
-	    SQL_NUMBER("gap", i), SQL_BYTES("from",
-	    gap->from_len == 0 ? "" : gap->from, gap->from_len),
-	    SQL_IF("to", gap->to_len > 0, " AND {partition_key} < :end"),
-	    SQL_BYTES("end", gap->to, gap->to_len),
-	    SQL_IF("parked", !store_is_pillar(s),
-	    " AND NOT " PARKED_RANGE("{partition_key}")));
-}
-
 /* Send the query, and note the labels; each begins the rest of its gap. */
 static int
 take_labels(struct store *s, struct gaps *g, struct strays *l, struct err *e)
 {
 	struct db_rows	*rows = store_query(s, "strays", e);
+	struct stray	*x;
 
 	if (rows == NULL)
 		return -1;
 	for (size_t i = 0; i < g->n; i++)
 		g->items[i].open = false;
 	g->any_open = false;
+	l->items = xreallocarray(l->items, l->n + db_nrows(rows) + 1,
+	    sizeof(*l->items));
 	while (db_next(rows)) {
-		uint64_t i = db_u64(rows, 1);
+		size_t		len = db_length(rows, 0);
+		uint64_t	i = db_u64(rows, 1);
 
-		add_stray(l, db_text(rows, 0), db_length(rows, 0));
+		x = &l->items[l->n++];
+		*x = (struct stray){ .label = xcalloc(len + 1, 1), .len = len };
+		memcpy(x->label, db_text(rows, 0), len);
 		if (i >= g->n)
 			continue;
-		g->items[i].from = l->items[l->n - 1].label;
-		g->items[i].from_len = l->items[l->n - 1].len;
+		g->items[i].from = x->label;
+		g->items[i].from_len = len;
 		g->items[i].open = g->any_open = true;
 	}
 	db_rows_free(rows);
 	return 0;
 }
 
+/* The first label of each gap; an empty gap costs one index dive. */
 static int
 find_in_gaps(struct store *s, struct strays *l, struct err *e)
 {
-	struct gaps	g = { .any_open = true };
-	int		rc = read_gaps(s, &g, e);
+	struct gaps	 g = { .any_open = true };
+	bool		 parks = !store_is_pillar(s);
+	int		 rc = read_gaps(s, &g, e);
 
 	while (rc == 0 && g.any_open && l->n < STRAYS_MAX) {
 		buf_clear(&s->sql);
-		for (size_t i = 0; i < g.n; i++)
-			if (g.items[i].open)
-				put_gap(s, &g.items[i], i);
+		for (size_t i = 0; i < g.n; i++) {
+			const struct gap *gap = &g.items[i];
+
+			if (!gap->open)
+				continue;
+			store_put(s, ":union(SELECT {partition_key}, :gap "
+			    "FROM {outbox} {index} "
+			    "WHERE {published_at} IS NULL "
+			    "AND {partition_key} > :from:to:parked "
+			    "ORDER BY {partition_key} LIMIT 1)",
+			    SQL_IF("union", s->sql.len > 0, " UNION ALL "),
+			    SQL_NUMBER("gap", i), SQL_BYTES("from",
+			    gap->from_len == 0 ? "" : gap->from, gap->from_len),
+			    SQL_IF("to", gap->to_len > 0,
+			    " AND {partition_key} < :end"),
+			    SQL_BYTES("end", gap->to, gap->to_len),
+			    SQL_IF("parked", parks,
+			    " AND NOT " PARKED_RANGE("{partition_key}")));
+		}
 		/* The empty label is in no gap. */
 		for (int i = 0; !g.has_empty && i < 2; i++)
 			store_put(s, " UNION ALL (SELECT '', :gap FROM "
@@ -219,35 +216,12 @@ is_full(const struct store_view *v, const struct strays *l, size_t i)
 	return n >= (class == COUNTS_NONE ? STORE_OWN_LABELS : COUNTS_CLASS);
 }
 
-static void
-judge_labels(struct store *s, const struct store_view *v, struct strays *l)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		struct stray	*x = &l->items[i];
-		bool		 control = false;
-
-		for (size_t k = 0; k < x->len; k++)
-			control |= (unsigned char)x->label[k] < ' ' ||
-			    x->label[k] == 0x7f;
-
-		if (!store_is_pillar(s) && x->label[0] == '!')
-			x->why = "the daemon parks rows under labels that "
-			    "begin with !";
-		else if (x->len >= STORE_LABEL || control ||
-		    !store_fits(s, FIT_LABEL, x->label, x->len))
-			x->why = "it is too long, or has a character that the "
-			    "label of a lease cannot have";
-		else if (is_full(v, l, i))
-			x->why = "there are as many labels as workers can "
-			    "serve";
-	}
-}
-
 /* reserved: as in find_labels().  The counts are set if there are labels. */
 static int
 find_strays(struct store *s, bool reserved, struct strays *l, struct counts *c,
     struct err *e)
 {
+	bool			parks = !store_is_pillar(s);
 	struct store_view	v;
 
 	if (find_labels(s, reserved, l, e) < 0)
@@ -256,7 +230,24 @@ find_strays(struct store *s, bool reserved, struct strays *l, struct counts *c,
 		return 0;
 	if (store_view(s, NULL, &v, e) < 0)
 		return -1;
-	judge_labels(s, &v, l);
+	for (size_t i = 0; i < l->n; i++) {
+		struct stray	*x = &l->items[i];
+		bool		 control = false;
+
+		for (size_t k = 0; k < x->len; k++)
+			control |= (unsigned char)x->label[k] < ' ' ||
+			    x->label[k] == 0x7f;
+		if (parks && x->label[0] == '!')
+			x->why = "the daemon parks rows under labels that "
+			    "begin with !";
+		else if (x->len >= STORE_LABEL || control ||
+		    !store_fits(s, FIT_LABEL, x->label, x->len))
+			x->why = "it is too long, or has a character that the "
+			    "label of a lease cannot have";
+		else if (is_full(&v, l, i))
+			x->why = "there are as many labels as workers can "
+			    "serve";
+	}
 	*c = v.counts;
 	store_view_free(&v);
 	return 0;

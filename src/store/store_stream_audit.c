@@ -34,7 +34,7 @@
 /* The row of a stream whose checker we are. */
 #define CHECKER	" WHERE name = :stream AND checker = {me}"
 
-/* The time is that of the first one. */
+/* The time of the first alarm stays. */
 #define ALARM	"alarm_at = COALESCE(alarm_at, {now}), alarm = :alarm"
 
 bool
@@ -146,24 +146,27 @@ store_check_drop(struct store *s, const char *name, struct err *e)
 
 /*
  * What the broker says of the stream now.  A suspicion is of what it said
- * before, and the worse one stays.
+ * before, and the worse one stays.  In another stream the sequences begin anew.
  */
 static void
-put_contents(struct store *s, const struct stream_identity *id)
+put_contents(struct store *s, const struct stream_identity *id, bool other)
 {
 	if (!store_is_full(s))
 		return;
 	/* Values are assigned from left to right: gaps_since before gaps. */
 	store_put(s, ":suspected, "
 	    "gaps_since = IF(gaps <=> :gaps, gaps_since, {now}), "
-	    "gaps = :gaps, damage = :damage, leader = :leader",
+	    "gaps = :gaps, damage = :damage, leader = :leader:other",
 	    SQL_IF("suspected", id->suspicion != NULL,
 	    ", suspected_at = IF(suspicion IS NULL, {now}, suspected_at), "
 	    "suspicion = IF(suspicion = '" STORE_LOST "', suspicion, "
 	    ":suspicion)"),
 	    SQL_TEXT("suspicion", id->suspicion),
 	    SQL_NUMBER("gaps", id->gaps), SQL_NUMBER("damage", id->damage),
-	    SQL_TEXT("leader", id->leader));
+	    SQL_TEXT("leader", id->leader),
+	    SQL_IF("other", other,
+	    ", missing = 0, missing_at = NULL, holes = NULL, accepted = NULL, "
+	    "suspicion = NULL, scrub_began = NULL"));
 }
 
 int
@@ -175,14 +178,14 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	    "IF(FIND_IN_SET(:server, servers), servers, TRIM(TRAILING ',' "
 	    "FROM CONCAT(:server, ',', SUBSTRING_INDEX(servers, ',', 7)))), "
 	    "created = :created, prefix = :prefix:since:alarmed:lost:contents"
-	    ":other, checked_at = checker_since, checker = NULL, "
+	    ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL" CHECKER,
 	    SQL_TEXT("server", id->server), SQL_TEXT("created", id->created),
 	    SQL_TEXT("prefix", id->prefix),
 	    SQL_IF("since", anew, ", known_since = checker_since"),
 	    SQL_IF("alarmed", loss->alarm != NULL, ", " ALARM),
 	    SQL_TEXT("alarm", loss->alarm),
-	    /* The time is that of the first loss: before the number. */
+	    /* The time of the first loss stays: it is set before the number. */
 	    SQL_IF("lost", loss->messages > 0,
 	    ", lost_at = IF(lost > 0, lost_at, {now}), "
 	    "lost_first = LEAST(COALESCE(lost_first, :first), :first), "
@@ -190,12 +193,8 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	    "lost = lost + :messages"),
 	    SQL_NUMBER("first", loss->first), SQL_NUMBER("last", loss->last),
 	    SQL_NUMBER("messages", loss->messages),
-	    SQL_PUT("contents", s, put_contents(s, id)),
-	    /* In another stream the sequences begin anew. */
-	    SQL_IF("other", anew && loss->messages == 0 &&
-	    store_is_full(s),
-	    ", missing = 0, missing_at = NULL, holes = NULL, accepted = NULL, "
-	    "suspicion = NULL, scrub_began = NULL"),
+	    SQL_PUT("contents", s, put_contents(s, id,
+	    anew && loss->messages == 0)),
 	    SQL_TEXT("stream", id->name));
 	return store_exec(s, "stream", NULL, e);
 }
@@ -219,7 +218,7 @@ store_check_short(struct store *s, const struct stream_identity *id,
 	    SQL_IF("tail", last != 0,
 	    ", tail_sequence = :last, tail_at = {now}"),
 	    SQL_NUMBER("last", last),
-	    SQL_PUT("contents", s, put_contents(s, id)),
+	    SQL_PUT("contents", s, put_contents(s, id, false)),
 	    SQL_TEXT("stream", id->name));
 	return store_exec(s, "stream", NULL, e);
 }
@@ -339,7 +338,7 @@ store_is_acked(struct store *s, const struct acked *a, bool *is,
 
 /*
  * Reads n of the delivered rows that store_put_delivered() names, and keeps max
- * of those with a sequence.  *all: there were no more than n.
+ * rows with a stream sequence.  *all: there were no more than n.
  */
 static int
 read_some_acked(struct store *s, const struct store_period *p, bool latest,
@@ -409,31 +408,14 @@ store_put_by_row(struct store *s, const struct acked *rows, size_t n,
 	store_put(s, ")");
 }
 
-/*
- * Rows delivered under a former count have to wait with the others of their
- * key.
- */
-static int
-relabel_delivered(struct store *s, const struct acked *rows, size_t n,
-    const struct counts *c, struct err *e)
-{
-	if (!c->changed)
-		return 0;
-	store_sql(s, "UPDATE {outbox} AS o {primary} "
-	    "STRAIGHT_JOIN {events} AS e {events_primary} "
-	    "ON {e.sequence} = {o.global_sequence} "
-	    "SET {o.partition_key} = :label WHERE {o.published_at} IS NULL "
-	    "AND {o.global_sequence} IN (:rows)",
-	    SQL_PUT("label", s, store_put_relabel(s, c,
-	    SQL("{o.partition_key}"), "e", SQL("{e.stream_id}"))),
-	    SQL_LIST_OF("rows", rows, n, id.sequence));
-	return store_exec(s, "send again", NULL, e);
-}
-
 static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
+	struct counts	c;
+
+	if (store_hold_counts(s, &c, e) < 0)
+		return -1;
 	/* Values are assigned from left to right: published_at comes late. */
 	store_sql(s, "UPDATE {outbox} {primary} SET :new_id"
 	    "{published_at} = NULL, {ack_sequence} = NULL, "
@@ -448,28 +430,27 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	    SQL_PUT("at_once", s, store_put_at_once(s)),
 	    SQL_LIST_OF("rows", rows, n, id.sequence),
 	    SQL_PUT("acks", s, store_put_by_row(s, rows, n, false)));
-	return store_exec(s, "send again", reset, e);
-}
-
-static int
-reset_together(struct store *s, const struct acked *rows, size_t n,
-    const char *known_ids, uint64_t *reset, struct err *e)
-{
-	struct counts	c;
-	int		rc = -1;
-
-	if (store_begin(s, e) < 0)
+	if (store_exec(s, "send again", reset, e) < 0)
 		return -1;
-	if (store_hold_counts(s, &c, e) == 0 &&
-	    reset_rows(s, rows, n, known_ids, reset, e) == 0 &&
-	    relabel_delivered(s, rows, n, &c, e) == 0) {
-		/* Old rows are due: their owners scan from the first row. */
-		store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
-		    "FROM {outbox} {primary} WHERE {global_sequence} IN (:rows)",
+	if (c.changed) {
+		/* Under a former count?  They wait with others of their key. */
+		store_sql(s, "UPDATE {outbox} AS o {primary} "
+		    "STRAIGHT_JOIN {events} AS e {events_primary} "
+		    "ON {e.sequence} = {o.global_sequence} "
+		    "SET {o.partition_key} = :label "
+		    "WHERE {o.published_at} IS NULL "
+		    "AND {o.global_sequence} IN (:rows)",
+		    SQL_PUT("label", s, store_put_relabel(s, &c,
+		    SQL("{o.partition_key}"), "e", SQL("{e.stream_id}"))),
 		    SQL_LIST_OF("rows", rows, n, id.sequence));
-		rc = store_bump_selected(s, "send again", e);
+		if (store_exec(s, "send again", NULL, e) < 0)
+			return -1;
 	}
-	return store_end(s, rc, e);
+	/* Old rows are due: their owners scan from the first row. */
+	store_sql(s, "SELECT DISTINCT COALESCE({partition_key}, '') "
+	    "FROM {outbox} {primary} WHERE {global_sequence} IN (:rows)",
+	    SQL_LIST_OF("rows", rows, n, id.sequence));
+	return store_bump_selected(s, "send again", e);
 }
 
 int
@@ -477,10 +458,14 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
     const char *known_ids, uint64_t *reset, struct err *e)
 {
 	struct isolate	i = isolate_rows(n, 0);
+	int		rc;
 
-	for (*reset = 0; isolate_next(&i); *reset += i.changed)
-		if (store_isolate(s, &i, reset_together(s, rows + i.from, i.n,
-		    known_ids, &i.changed, e)))
+	for (*reset = 0; isolate_next(&i); *reset += i.changed) {
+		rc = store_begin(s, e);
+		if (rc == 0)
+			rc = store_end(s, reset_rows(s, rows + i.from, i.n,
+			    known_ids, &i.changed, e), e);
+		if (store_isolate(s, &i, rc))
 			log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER(
 			    "sequence", rows[i.from].id.sequence),
 			    LOG_TEXT("error_class", "row")),
@@ -489,6 +474,7 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 			    "or the table, then run outboxctl stream republish",
 			    (unsigned long long)rows[i.from].id.sequence,
 			    e->text);
+	}
 	return i.rc;
 }
 

@@ -257,10 +257,9 @@ read_dead(struct store *s, struct knowledge *k, const uint64_t *list,
 	struct db_rows	*rows;
 	struct known	*x;
 
-	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events}:dead",
-	    SQL_IF("dead", !store_is_pillar(s),
-	    " UNION ALL SELECT NULL, global_sequence "
-	    "FROM {dead} WHERE global_sequence IN (:events)"),
+	store_sql(s, "SELECT MIN({sequence}), NULL FROM {events} "
+	    "UNION ALL SELECT NULL, global_sequence "
+	    "FROM {dead} WHERE global_sequence IN (:events)",
 	    SQL_LIST("events", list, n));
 	if ((rows = store_query(s, "compare dead", e)) == NULL)
 		return -1;
@@ -336,33 +335,29 @@ store_match(struct store *s, const struct acked *a, size_t n,
 	return rc;
 }
 
-static int
-mark_found(struct store *s, const struct acked *a, size_t n,
-    uint64_t *n_found, struct err *e)
-{
-	bool	hashes = store_has_word(s, "message_hash");
-
-	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {published_at} = {now}, {ack_sequence} = :acks:hashes "
-	    "WHERE {published_at} IS NULL AND {claim_token} IS NULL "
-	    "AND {global_sequence} IN (:rows)",
-	    SQL_PUT("acks", s, store_put_by_row(s, a, n, false)),
-	    SQL_IF("hashes", hashes, ", {message_hash} = :values"),
-	    SQL_PUT_IF("values", hashes, s, store_put_by_row(s, a, n, true)),
-	    SQL_LIST_OF("rows", a, n, id.sequence));
-	return store_exec(s, "rows found", n_found, e);
-}
-
 int
 store_found(struct store *s, const struct acked *a, size_t n,
     uint64_t *n_found, struct err *e)
 {
+	bool		hashes = store_has_word(s, "message_hash");
 	struct isolate	i = isolate_rows(n, 0);
 
-	for (*n_found = 0; isolate_next(&i); *n_found += i.changed)
-		if (store_isolate(s, &i, mark_found(s, a + i.from, i.n,
+	for (*n_found = 0; isolate_next(&i); *n_found += i.changed) {
+		const struct acked	*some = a + i.from;
+
+		store_sql(s, "UPDATE {outbox} {primary} "
+		    "SET {published_at} = {now}, {ack_sequence} = :acks:hashes "
+		    "WHERE {published_at} IS NULL AND {claim_token} IS NULL "
+		    "AND {global_sequence} IN (:rows)",
+		    SQL_PUT("acks", s, store_put_by_row(s, some, i.n, false)),
+		    SQL_IF("hashes", hashes, ", {message_hash} = :values"),
+		    SQL_PUT_IF("values", hashes, s, store_put_by_row(s, some,
+		    i.n, true)),
+		    SQL_LIST_OF("rows", some, i.n, id.sequence));
+		if (store_isolate(s, &i, store_exec(s, "rows found",
 		    &i.changed, e)))
-			store_say_refused(s, a[i.from].id.sequence,
+			store_say_refused(s, some->id.sequence,
 			    "marked as delivered", e);
+	}
 	return i.rc;
 }

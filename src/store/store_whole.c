@@ -47,20 +47,6 @@ store_keep_whole(struct store *s, const uint64_t *sequences, size_t n,
 	return store_exec(s, "keep", NULL, e);
 }
 
-/* Two names may stand for one column of the table. */
-static bool
-is_part(const struct store *s, size_t i)
-{
-	const char	*name = store_column_name(s, parts[i].word);
-
-	if (!store_has_word(s, parts[i].word))
-		return false;
-	for (size_t k = 0; k < i; k++)
-		if (strcasecmp(store_column_name(s, parts[k].word), name) == 0)
-			return false;
-	return true;
-}
-
 /* Such a word, and its value in a letter; a comma stands before each. */
 static void
 put_parts(struct store *s, struct sql item)
@@ -68,7 +54,14 @@ put_parts(struct store *s, struct sql item)
 	char	word[64];
 
 	for (size_t i = 0; i < NPARTS; i++) {
-		if (!is_part(s, i))
+		const char	*name = store_column_name(s, parts[i].word);
+		bool		 first = store_has_word(s, parts[i].word);
+
+		/* Two names may stand for one column of the table. */
+		for (size_t k = 0; first && k < i; k++)
+			first = strcasecmp(store_column_name(s, parts[k].word),
+			    name) != 0;
+		if (!first)
 			continue;
 		snprintf(word, sizeof(word), "{%s}", parts[i].word);
 		store_put(s, ", :item", SQL_PART("item", item),
