@@ -228,32 +228,6 @@ binlog_query(struct db *db, const char *text, struct err *e)
 	return rows;
 }
 
-/*
- * With auto the binlog is left alone where its events cannot be read: each
- * commit of any table would wake all workers.
- */
-static int
-check_compression(struct binlog *b, struct err *e)
-{
-	struct db_rows	*rows;
-	int		 rc = 0;
-
-	if (b->conf->wake.binlog != WAKE_AUTO)
-		return 0;
-	rows = binlog_query(b->db, "SHOW GLOBAL VARIABLES WHERE Variable_name "
-	    "IN ('log_bin_compress', 'binlog_transaction_compression') "
-	    "AND Value = 'ON'", e);
-	if (rows == NULL)
-		return -1;
-	if (db_next(rows)) {
-		b->db->fault = DB_WRONG;
-		rc = err_set(e, "binlog: the server compresses it: SET GLOBAL "
-		    "%s = OFF", db_text(rows, 0));
-	}
-	db_rows_free(rows);
-	return rc;
-}
-
 /* Append the condition that a row is a column of the outbox. */
 static void
 put_is_outbox(struct binlog *b, struct buf *sql)
@@ -267,14 +241,16 @@ put_is_outbox(struct binlog *b, struct buf *sql)
 	db_quote(b->db, sql, table, strlen(table));
 }
 
-/* In UTF-16 and the like, the bytes of a label are not its ASCII text. */
+/* Which columns of the outbox have the label, and the primary key? */
 static int
-learn_column(struct binlog *b, struct err *e)
+learn_columns(struct binlog *b, struct err *e)
 {
 	const char	*name = conf_column(b->conf, "partition_key");
 	struct buf	 sql = { 0 };
 	struct db_rows	*rows;
+	bool		 fits = true;
 
+	/* In UTF-16 and the like, the bytes of a label are no ASCII text. */
 	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
 	    "FROM information_schema.COLUMNS "
 	    "WHERE COALESCE(CHARACTER_SET_NAME, '') NOT IN "
@@ -289,16 +265,6 @@ learn_column(struct binlog *b, struct err *e)
 	if (db_next(rows) && db_u64(rows, 0) < BINLOG_NO_COLUMN)
 		b->column = (unsigned)db_u64(rows, 0);
 	db_rows_free(rows);
-	return 0;
-}
-
-/* The columns of the primary key. */
-static int
-learn_keys(struct binlog *b, struct err *e)
-{
-	struct buf	 sql = { 0 };
-	struct db_rows	*rows;
-	bool		 fits = true;
 
 	buf_str(&sql, "SELECT ORDINAL_POSITION - 1 "
 	    "FROM information_schema.COLUMNS WHERE COLUMN_KEY = 'PRI'");
@@ -319,52 +285,45 @@ learn_keys(struct binlog *b, struct err *e)
 	return 0;
 }
 
-/*
- * An account that may not ask for the position may ask for the executed GTIDs.
- * This is the second choice: the server reads its last file from the start for
- * it.  If it fails as well, the error stays that of the first.
- */
-static int
-begin_by_gtid(struct binlog *b)
-{
-	enum db_fault	 refusal = b->db->fault;
-	struct db_rows	*rows;
-	struct err	 e;
-	int		 rc = -1;
-
-	rows = binlog_query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
-	    "WHERE @@global.gtid_mode = 'ON'", &e);
-	if (rows == NULL)
-		return -1;
-	if (db_next(rows))
-		rc = gtid_encode(db_text(rows, 0), &b->gtids);
-	db_rows_free(rows);
-	b->file[0] = '\0';
-	b->position = 4;
-	if (rc < 0)
-		b->db->fault = refusal;
-	return rc;
-}
-
 static int
 begin_mysql(struct binlog *b, struct err *e)
 {
 	bool		 old = b->db->version < 80200;
 	struct db_rows	*rows;
+	struct err	 second;
 	int		 rc = 0;
 
 	buf_clear(&b->gtids);
 	rows = binlog_query(b->db, old ? "SHOW MASTER STATUS" :
 	    "SHOW BINARY LOG STATUS", e);
+	if (rows != NULL) {
+		if (db_next(rows) && db_length(rows, 0) < sizeof(b->file)) {
+			strlcpy(b->file, db_text(rows, 0), sizeof(b->file));
+			b->position = db_u64(rows, 1);
+		} else
+			rc = err_set(e, "binlog: the server reports no "
+			    "position");
+		db_rows_free(rows);
+		return rc;
+	}
+	if (!ASKS_BY_GTID || b->db->fault != DB_WRONG)
+		return -1;
+	/*
+	 * An account that may not ask for the position may ask for the executed
+	 * GTIDs.  This is the second choice: the server reads its last file
+	 * from the start for it.  If it fails as well, the error stays that of
+	 * the first.
+	 */
+	rows = binlog_query(b->db, "SELECT @@global.gtid_executed FROM DUAL "
+	    "WHERE @@global.gtid_mode = 'ON'", &second);
 	if (rows == NULL)
-		return ASKS_BY_GTID && b->db->fault == DB_WRONG ?
-		    begin_by_gtid(b) : -1;
-	if (db_next(rows) && db_length(rows, 0) < sizeof(b->file)) {
-		strlcpy(b->file, db_text(rows, 0), sizeof(b->file));
-		b->position = db_u64(rows, 1);
-	} else
-		rc = err_set(e, "binlog: the server reports no position");
+		return -1;
+	rc = db_next(rows) ? gtid_encode(db_text(rows, 0), &b->gtids) : -1;
 	db_rows_free(rows);
+	b->file[0] = '\0';
+	b->position = 4;
+	if (rc < 0)
+		b->db->fault = DB_WRONG;
 	return rc;
 }
 
@@ -375,7 +334,7 @@ prepare_dump(struct binlog *b, struct err *e)
 	struct db_rows	*rows = binlog_query(b->db, "SELECT @@global.log_bin",
 			    e);
 	bool		 on;
-	int		 rc;
+	int		 rc = 0;
 
 	if (rows == NULL)
 		return -1;
@@ -386,8 +345,25 @@ prepare_dump(struct binlog *b, struct err *e)
 		return err_set(e, "binlog: the server writes none: start it "
 		    "with log_bin");
 	}
-	if (check_compression(b, e) < 0 || learn_column(b, e) < 0 ||
-	    learn_keys(b, e) < 0)
+	/*
+	 * With auto the binlog is left alone where its events cannot be read:
+	 * each commit of any table would wake all workers.
+	 */
+	if (b->conf->wake.binlog == WAKE_AUTO) {
+		rows = binlog_query(b->db, "SHOW GLOBAL VARIABLES "
+		    "WHERE Variable_name IN "
+		    "('log_bin_compress', 'binlog_transaction_compression') "
+		    "AND Value = 'ON'", e);
+		if (rows == NULL)
+			return -1;
+		if (db_next(rows)) {
+			b->db->fault = DB_WRONG;
+			rc = err_set(e, "binlog: the server compresses it: "
+			    "SET GLOBAL %s = OFF", db_text(rows, 0));
+		}
+		db_rows_free(rows);
+	}
+	if (rc < 0 || learn_columns(b, e) < 0)
 		return -1;
 	if (b->db->mariadb) {
 		/*

@@ -370,34 +370,6 @@ read_image(struct binlog_watch *w, struct reader *c, const uint8_t *present,
 	}
 }
 
-/* If an image lacks the label, it may have any. */
-static void
-take_row(struct binlog_watch *w, const struct reader *c,
-    const struct image *row, bool inserted)
-{
-	/* Is its primary key known?  It may have only a part of the columns. */
-	if (!c->bad && w->keys != 0 && row->keys == w->keys) {
-		if (inserted)
-			vanish_insert(&w->vanish, row->key);
-		else
-			vanish_delete(&w->vanish, row->key);
-	}
-	if (!inserted)
-		return;
-	if (c->bad || row->label == NULL)
-		w->labels.all = true;
-	else
-		add_row_label(&w->labels, row->label, row->label_len);
-}
-
-/* When all labels count, rows are read for their keys. */
-static bool
-reads_on(const struct binlog_watch *w, bool inserted)
-{
-	return !inserted || !w->labels.all ||
-	    (w->keys != 0 && w->vanish.n < VANISH_ROWS);
-}
-
 static void
 read_row_images(struct binlog_watch *w, struct reader *c, bool inserted)
 {
@@ -413,10 +385,26 @@ read_row_images(struct binlog_watch *w, struct reader *c, bool inserted)
 	}
 	for (unsigned i = 0; i < w->ncolumns; i++)
 		npresent += bit(present, i);
-	while (c->left > 0 && !c->bad && npresent > 0 &&
-	    reads_on(w, inserted)) {
+	while (c->left > 0 && !c->bad && npresent > 0) {
+		/* When all labels count, rows are read for their keys. */
+		if (inserted && w->labels.all &&
+		    (w->keys == 0 || w->vanish.n >= VANISH_ROWS))
+			break;
 		read_image(w, c, present, npresent, &row);
-		take_row(w, c, &row, inserted);
+		/* Is its primary key known?  It may be there in part. */
+		if (!c->bad && w->keys != 0 && row.keys == w->keys) {
+			if (inserted)
+				vanish_insert(&w->vanish, row.key);
+			else
+				vanish_delete(&w->vanish, row.key);
+		}
+		if (!inserted)
+			continue;
+		/* If an image lacks the label, it may have any. */
+		if (c->bad || row.label == NULL)
+			w->labels.all = true;
+		else
+			add_row_label(&w->labels, row.label, row.label_len);
 	}
 	if (npresent == 0)
 		w->labels.all = w->labels.all || inserted;

@@ -21,32 +21,6 @@
 /* The servers' own limit: all that they could store can be fetched. */
 #define MAX_PACKET		(1024 * 1024 * 1024UL)
 
-static void
-set_options(struct db *db, bool tcp)
-{
-	/* To the libraries "localhost" means a socket of their own choice. */
-	unsigned	protocol = tcp ? MYSQL_PROTOCOL_TCP :
-			    MYSQL_PROTOCOL_SOCKET;
-	unsigned	connect_s = CONNECT_TIMEOUT_S;
-	unsigned	wait_s = (unsigned)(db->wait_ms / 1000);
-	unsigned long	max_packet = MAX_PACKET;
-	unsigned	no_files = 0;	/* or a server may ask for any file */
-
-	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
-	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
-	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
-	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
-	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
-	mysql_options(db->mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
-}
-
-static const char *
-or_null(const char *s)
-{
-	return s[0] == '\0' ? NULL : s;
-}
-
 /* "host", "host:port", "[v6]:port"; the configuration has checked it. */
 static unsigned
 split_host(const char *text, char *host, size_t size)
@@ -254,42 +228,54 @@ db_check(struct db *db, struct err *e)
 	return rc;
 }
 
-static int
-greet(struct db *db, enum conf_tls tls, struct err *e)
-{
-	learn_version(db, mysql_get_server_info(db->mysql));
-	/* Connector/C has been seen to go on in clear text. */
-	if (tls != TLS_DISABLE && mysql_get_ssl_cipher(db->mysql) == NULL)
-		return refuse_server(db, DB_WRONG, e,
-		    "the server offers no TLS, but mysql.tls.mode needs it");
-	return db_set_session(db, e) < 0 ? -1 : ask_server(db, true, e);
-}
-
 int
 db_open(struct db *db, struct err *e)
 {
 	const struct conf_list	*hosts = &db->conf->mysql.hosts;
-	const char		*socket = or_null(db->conf->mysql.socket);
-	char			 host[256];
+	const char		*socket = db->conf->mysql.socket[0] == '\0' ?
+				    NULL : db->conf->mysql.socket;
+	char			 name[256];
+	const char		*host = socket == NULL ? name : NULL;
+	/* To the libraries "localhost" means a socket of their own choice. */
+	unsigned		 protocol = socket == NULL ?
+				    MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+	unsigned		 connect_s = CONNECT_TIMEOUT_S;
+	unsigned		 wait_s = (unsigned)(db->wait_ms / 1000);
+	unsigned long		 max_packet = MAX_PACKET;
+	unsigned		 no_files = 0;	/* or it may ask for any file */
 	unsigned		 port = 0;
-	enum conf_tls		 tls;
+	int			 rc = -1;
 
 	db_close(db);
 	db->asked_at = 0;
 	db->fault = DB_FINE;
 	if (socket == NULL) {
 		db->host = db->next_host++ % hosts->n;
-		port = split_host(hosts->items[db->host], host, sizeof(host));
+		port = split_host(hosts->items[db->host], name, sizeof(name));
 		strlcpy(db->peer, hosts->items[db->host], sizeof(db->peer));
 	} else
 		strlcpy(db->peer, socket, sizeof(db->peer));
 	if ((db->mysql = mysql_init(NULL)) == NULL)
 		abort();
-	tls = db_tls(db->conf, socket == NULL ? host : NULL);
-	set_options(db, socket == NULL);
-	if (db_set_tls(db, socket == NULL ? host : NULL, e) < 0 ||
-	    log_in(db, socket == NULL ? host : NULL, port, socket, e) < 0 ||
-	    greet(db, tls, e) < 0) {
+	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
+	mysql_options(db->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
+	mysql_options(db->mysql, MYSQL_OPT_READ_TIMEOUT, &wait_s);
+	mysql_options(db->mysql, MYSQL_OPT_WRITE_TIMEOUT, &wait_s);
+	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
+	mysql_options(db->mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
+	if (db_set_tls(db, host, e) == 0 &&
+	    log_in(db, host, port, socket, e) == 0) {
+		learn_version(db, mysql_get_server_info(db->mysql));
+		/* Connector/C has been seen to go on in clear text. */
+		if (db_tls(db->conf, host) != TLS_DISABLE &&
+		    mysql_get_ssl_cipher(db->mysql) == NULL)
+			refuse_server(db, DB_WRONG, e, "the server offers no "
+			    "TLS, but mysql.tls.mode needs it");
+		else if (db_set_session(db, e) == 0)
+			rc = ask_server(db, true, e);
+	}
+	if (rc < 0) {
 		db_close(db);
 		return err_in(e, "mysql %s", db->peer);
 	}

@@ -174,51 +174,41 @@ put_setting(const struct db *db, struct buf *sql, const struct db_variable *v)
 		buf_str(sql, v->value);
 }
 
-/* All that a server must have, and in comments what one may have. */
-static int
-set_known(struct db *db, struct err *e)
+/*
+ * All that a server must have, and in comments what one may have.  A server that
+ * lacks one of them sets none.  Then they are set by what it shows, of which
+ * there must be no limit; the time-outs, whose values are ours alone and which
+ * all servers have, are set here.
+ */
+int
+db_set_session(struct db *db, struct err *e)
 {
-	struct buf	sql = { 0 };
-	int		rc;
+	struct buf			 sql = { 0 };
+	const struct db_variable	*v;
+	int				 rc;
 
 	buf_str(&sql, "SET SESSION ");
-	for (size_t i = 0; i < NVARIABLES; i++) {
-		const struct db_variable	*v = &variables[i];
-
+	for (v = variables; v < variables + NVARIABLES; v++) {
 		if (strcmp(v->since, DB_IF_SHOWN) == 0)
 			continue;
 		if (v->since[0] != '\0')
 			buf_printf(&sql, " /*%s", v->since);
-		buf_str(&sql, i == 0 ? "" : ", ");
+		buf_str(&sql, v == variables ? "" : ", ");
 		put_setting(db, &sql, v);
 		if (v->since[0] != '\0')
 			buf_str(&sql, " */");
 	}
 	rc = db_exec(db, "session", &sql, NULL, e);
-	buf_free(&sql);
-	return rc;
-}
-
-/*
- * A server that lacks one of them sets none.  Then they are set by what it
- * shows, of which there must be no limit; the time-outs, whose values are ours
- * alone and which all servers have, are set here.
- */
-int
-db_set_session(struct db *db, struct err *e)
-{
-	struct buf	sql = { 0 };
-	int		rc = set_known(db, e);
-
-	if (rc == 0 || db->mysql == NULL)
-		return rc;
-	buf_str(&sql, "SET SESSION sql_select_limit = " NO_LIMIT);
-	for (size_t i = 0; i < NVARIABLES; i++)
-		if (variables[i].shown == NULL) {
-			buf_str(&sql, ", ");
-			put_setting(db, &sql, &variables[i]);
-		}
-	rc = db_exec(db, "session", &sql, NULL, e);
+	if (rc < 0 && db->mysql != NULL) {
+		buf_clear(&sql);
+		buf_str(&sql, "SET SESSION sql_select_limit = " NO_LIMIT);
+		for (v = variables; v < variables + NVARIABLES; v++)
+			if (v->shown == NULL) {
+				buf_str(&sql, ", ");
+				put_setting(db, &sql, v);
+			}
+		rc = db_exec(db, "session", &sql, NULL, e);
+	}
 	buf_free(&sql);
 	return rc;
 }

@@ -41,60 +41,31 @@ or_null(const char *s)
 	return s[0] == '\0' ? NULL : s;
 }
 
-/* Without a readable key Connector/C would ask the server for one. */
-static int
-set_public_key(struct db *db, struct err *e)
-{
-	const char	*key = db->conf->mysql.server_public_key;
-	struct stat	 sb;
-	int		 rc = 0;
-
-	if (key[0] == '\0')
-		return 0;
-	if (access(key, R_OK) < 0 || stat(key, &sb) < 0)
-		rc = err_set(e, "mysql.server_public_key: %s: %s", key,
-		    strerror(errno));
-	else if (!S_ISREG(sb.st_mode) || sb.st_size == 0)
-		rc = err_set(e, "mysql.server_public_key: %s is empty or no "
-		    "file", key);
-	else
-		mysql_options(db->mysql, MYSQL_SERVER_PUBLIC_KEY, key);
-	if (rc < 0)
-		db->fault = DB_WRONG;
-	return rc;
-}
-
 #ifdef LIBMARIADB
 
 /* They send no more than a hash or a signature of a random number. */
 #define HASHING	"mysql_native_password,client_ed25519,parsec"
 
-/*
- * With TLS Connector/C sends the whole password to caching_sha2_password, and
- * with MYSQL_OPT_SSL_ENFORCE alone even if the server offers no TLS.
- */
-static void
-restrict_logins(struct db *db, enum conf_tls tls)
-{
-	bool	has_key = db->conf->mysql.server_public_key[0] != '\0' &&
-		    tls == TLS_DISABLE;
-
-	mysql_options(db->mysql, MARIADB_OPT_RESTRICTED_AUTH, has_key ?
-	    HASHING ",caching_sha2_password" : HASHING);
-	/* The server's default may be a forbidden one; the account's is not. */
-	mysql_options(db->mysql, MYSQL_DEFAULT_AUTH, "mysql_native_password");
-}
-
 static void
 set_mode(struct db *db, enum conf_tls tls, bool known)
 {
+	bool	has_key = db->conf->mysql.server_public_key[0] != '\0';
 	my_bool	enforce = (my_bool)(tls != TLS_DISABLE);
 	my_bool	verify = (my_bool)(tls == TLS_VERIFY);
 
 	mysql_options(db->mysql, MYSQL_OPT_SSL_ENFORCE, &enforce);
 	mysql_options(db->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-	if (!known)
-		restrict_logins(db, tls);
+	if (known)
+		return;
+	/*
+	 * With TLS Connector/C sends the whole password to
+	 * caching_sha2_password, and with MYSQL_OPT_SSL_ENFORCE alone even if
+	 * the server offers no TLS.
+	 */
+	mysql_options(db->mysql, MARIADB_OPT_RESTRICTED_AUTH, has_key &&
+	    tls == TLS_DISABLE ? HASHING ",caching_sha2_password" : HASHING);
+	/* The server's default may be a forbidden one; the account's is not. */
+	mysql_options(db->mysql, MYSQL_DEFAULT_AUTH, "mysql_native_password");
 }
 
 static bool
@@ -169,13 +140,29 @@ db_set_tls(struct db *db, const char *host, struct err *e)
 {
 	const struct conf	*c = db->conf;
 	enum conf_tls		 tls = db_tls(c, host);
+	const char		*key = c->mysql.server_public_key;
+	struct stat		 sb;
+	int			 rc = 0;
 
 	if (tls != TLS_DISABLE)
 		mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
 		    or_null(c->mysql.tls.cert), or_null(c->mysql.tls.ca), NULL,
 		    NULL);
 	set_mode(db, tls, is_known(c, host));
-	return set_public_key(db, e);
+	if (key[0] == '\0')
+		return 0;
+	/* Without a readable key Connector/C would ask the server for one. */
+	if (access(key, R_OK) < 0 || stat(key, &sb) < 0)
+		rc = err_set(e, "mysql.server_public_key: %s: %s", key,
+		    strerror(errno));
+	else if (!S_ISREG(sb.st_mode) || sb.st_size == 0)
+		rc = err_set(e, "mysql.server_public_key: %s is empty or no "
+		    "file", key);
+	else
+		mysql_options(db->mysql, MYSQL_SERVER_PUBLIC_KEY, key);
+	if (rc < 0)
+		db->fault = DB_WRONG;
+	return rc;
 }
 
 int
