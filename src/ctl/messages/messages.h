@@ -15,7 +15,7 @@
 #define MESSAGE_FROM " FROM {outbox} AS o {primary} LEFT JOIN {events} AS e " \
 	"ON {e.sequence} = {o.global_sequence}:parked"
 
-/* For that: the join of b, and :partition, that of a parked row, too. */
+/* Its arguments; and :partition, which a parked row has from its record b. */
 #define MESSAGE_PARTS(s)						\
 	SQL_IF("parked", !store_is_pillar(s), " LEFT JOIN {blocked} AS b " \
 	    "ON b.first_sequence = " PARKED_UNDER("{o.partition_key}")), \

@@ -300,7 +300,7 @@ schema_copies(struct check *k)
 		c = schema_column_of(&k->live.tables[t], copies[i].column);
 		if (event == NULL || c == NULL || c->length == 0)
 			continue;
-		/* Of a text the size after check_column() has altered it. */
+		/* For a text, the size that check_column() gives it. */
 		w = schema_column_of(&k->wanted.tables[t], c->name);
 		room = bytes_of(c->collation[0] == '\0' || w == NULL ? c : w);
 		wide = bytes_of(event);

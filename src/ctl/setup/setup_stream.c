@@ -66,7 +66,7 @@ look_at(struct setup *s, const struct new_stream *w)
 	case NEW_STREAM_ABSENT:
 		status = broker_create(s->ctl, &s->bus, w, &made);
 		buf_free(&made);
-		/* Who has said no would say so to others as well. */
+		/* A broker that has refused would refuse others, too. */
 		if (status == CTL_UNREACHABLE)
 			print_command(s, w, BY_OTHERS);
 		if (status == CTL_DONE)

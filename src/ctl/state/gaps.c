@@ -123,8 +123,9 @@ read_stored(struct gaps *g, const struct pub *bus,
 			g->stored[g->nstored++] = list[i].id.sequence;
 	g->whole = i == st->last && st->messages == st->last && !st->forgets;
 	/*
-	 * The oldest of the newest, between which none is removed.  A stream
-	 * that forgets may have removed the one before the newest.
+	 * When was the oldest of the newest messages stored, between which none
+	 * is removed?  A stream that forgets may have removed the one before
+	 * the newest.
 	 */
 	n = i;
 	for (i = 0; i < n && list[i].what != STORED_EMPTY &&

@@ -107,7 +107,7 @@ republish(struct republish *x)
 	if (!store_can_audit_stream(c->store))
 		return ctl_refuse("run outboxctl schema upgrade", "the tables "
 		    "do not record the stream sequence of a message");
-	/* It would set a missing count; then no row was delivered yet. */
+	/* store_settings() sets a missing count; no row is delivered then. */
 	if (store_read_counts(c->store, &k, &e) < 0 ||
 	    (k.count != 0 && store_settings(c->store, &k.count, &e) < 0))
 		return ctl_fail(c, &e);
