@@ -17,7 +17,7 @@
 /* A message is sent in each round, and twice besides: see relay_look.c. */
 #define SENDS		(RELAY_ROUNDS + 2)
 
-static bool	is_choked(struct flight *);
+static bool	note_choked(struct flight *);
 static void	begin(struct flight *);
 static void	send_and_wait(struct flight *);
 static bool	may_send(const struct flight *);
@@ -35,7 +35,7 @@ relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
 	struct flight	f = { .r = r, .b = b, .res = res };
 
 	memset(res, 0, sizeof(*res));
-	if (is_choked(&f))
+	if (note_choked(&f))
 		return;
 	begin(&f);
 	send_and_wait(&f);
@@ -57,11 +57,12 @@ max_out(const struct conf *c)
 }
 
 /*
- * If the server does not read, earlier messages are still in the library's
- * buffer, and nothing more must be added.  True if there is no other.
+ * Note which destinations are choked: one that does not read has earlier
+ * messages in the buffer of its library still, to which nothing must be added.
+ * Returns whether it is the only destination, so that nothing can be sent.
  */
 static bool
-is_choked(struct flight *f)
+note_choked(struct flight *f)
 {
 	struct relay		*r = f->r;
 	struct relay_result	*res = f->res;
@@ -165,7 +166,7 @@ may_send(const struct flight *f)
 
 /*
  * Send again messages that no stream took, and those that go under another id;
- * after the deadline refuse them.
+ * after the deadline refuse the former, and give the latter back.
  */
 static void
 begin_next_round(struct flight *f)
@@ -189,15 +190,20 @@ begin_next_round(struct flight *f)
 	}
 }
 
-/* Those that were set aside first, if their turn may have come. */
+/* Messages that were set aside go first, if their turn may have come. */
 static void
 send_ready(struct flight *f)
 {
 	size_t	next;
+	bool	ready;
 
 	for (size_t i = 0; i < f->b->n && f->naside > 0 && may_send(f); i++) {
-		if (f->ways[i].state != ASIDE || (!relay_had_its_turn(f, i) &&
-		    (!inflight_has_room(&f->w) || !relay_has_room(f, i))))
+		if (f->ways[i].state != ASIDE)
+			continue;
+		/* offer() gives it back, or can send it. */
+		ready = relay_had_its_turn(f, i) ||
+		    (inflight_has_room(&f->w) && relay_has_room(f, i));
+		if (!ready)
 			continue;
 		f->naside--;
 		relay_to(f, i)->naside--;
@@ -240,7 +246,7 @@ offer(struct flight *f, size_t i)
 			relay_refuse(f, i, CLASS_NO_ROUTE, nowhere);
 			return true;
 		}
-		/* A dead letter was asked for: as many as there are. */
+		/* To be dead letters is their rule: no retry.burst holds. */
 		f->ways[i].state = DONE;
 		relay_note_failure(f, i, nowhere);
 		inflight_skipped(&f->w, i, relay_bury(f, i, "message",
@@ -311,7 +317,7 @@ time_left(struct flight *f)
 	return left;
 }
 
-/* It has no answer, or whose duplicate it is was not seen: in doubt. */
+/* In doubt: it has no answer, or its duplicate was not looked up. */
 static bool
 leave_in_doubt(struct flight *f, size_t i)
 {

@@ -17,7 +17,10 @@
 
 #define LOCK_WAIT	1205	/* a lock was waited for too long */
 
-/* After a locked row was met, longer than until it is tried again. */
+/*
+ * So long after meeting a locked row, claims look for locks first; as a rule
+ * the row is tried again within that time.
+ */
 #define LOCKED_MS	10000
 
 /* No row is put off unsent for longer: this, and a part of blame_after. */
@@ -41,8 +44,9 @@ store_put_is_due(struct store *s)
 {
 	store_put(s, "({o.available_at} <= NOW(6):as_given:made_ahead)",
 	    /*
-	     * Is available_at what the INSERT gave?  It is created_at then; of
-	     * other digits the second, and nothing has put the row off since.
+	     * Is available_at what the INSERT gave?  Then it is created_at; if
+	     * their precisions differ, compare whole seconds, and nothing may
+	     * have put the row off since.
 	     */
 	    SQL_PART("as_given", !store_stamps_rows(s) ? SQL("") :
 	    s->stamped[0] == s->stamped[1] ?
@@ -50,9 +54,9 @@ store_put_is_due(struct store *s)
 	    SQL(" OR ({o.attempts} = 0 AND {o.last_error} IS NULL AND "
 	    "TIMESTAMPDIFF(SECOND, {o.created_at}, {o.available_at}) = 0)")),
 	    /*
-	     * Made ahead, and put off unsent for longer than that ever is:
-	     * before the clock was put back.  What is put off since is not so
-	     * far ahead, so no row comes again and again.
+	     * Made ahead of this clock, and put off unsent until later than a
+	     * row ever is by it: the clock was put back since, and the row is
+	     * due.  If it is put off again, then for less; so it waits then.
 	     */
 	    SQL_IF("made_ahead", store_stamps_rows(s),
 	    " OR ({o.attempts} = 0 AND {o.last_error} IS NOT NULL "
@@ -88,7 +92,8 @@ struct claim {
  * its worker is known to be dead: it may have been sent, so it is in doubt as
  * of its claim.  That was at available_at minus the ttl in the token, or our
  * own ttl if the token has none.  available_at is not overwritten yet:
- * assignments go from left to right.
+ * assignments go from left to right.  Rows that the first of the two statements
+ * has claimed have our nonce, too: "<> :token" leaves them out.
  *
  * All or nothing: if one lease is lost, what we know of the others is old too.
  * The subquery reads each lease once; a join of each row with its lease took a

@@ -53,7 +53,8 @@ fill_count(struct store *s, unsigned count, struct err *e)
 		if (store_query_any(s, "settings", &has, e) < 0)
 			return -1;
 		c.count = 1;
-		if (has && count != 1 && counts_repartition(&c, count, &why) < 0)
+		if (has && count != 1 &&
+		    counts_repartition(&c, count, &why) < 0)
 			log_warn("waiting rows have no partition label, and "
 			    "new ones get one of %u: keys may lose their order "
 			    "until the former rows are sent (%s)", count,

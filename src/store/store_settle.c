@@ -399,7 +399,7 @@ store_settle(struct store *s, const struct batch *b, struct settled *done,
 	struct isolate	i = isolate_rows(b->n, 0);
 	struct batch	part;
 
-	/* First, as the others clear the token; refused, a row keeps its claim. */
+	/* First: the others clear the token.  Refused, a row keeps its claim. */
 	while (isolate_next(&i)) {
 		part = part_of(b, &i);
 		if (!store_isolate(s, &i, write_in_doubt(s, &part, e)))

@@ -4,7 +4,7 @@
  * A scan shows one moment and may serve several batches.  A producer that keeps
  * the order of a key commits its rows one after the other, so a row that was
  * not yet visible has no later row of its key in the scan.  This holds as long
- * as no row of the scan comes back: see goes_on().
+ * as no row of the scan comes back: see scan_goes_on().
  */
 
 #include "worker/candidates_impl.h"
@@ -275,7 +275,7 @@ scan(struct candidates *l, size_t limit, struct err *e)
  * fence.  And new rows of other partitions must not wait for long.
  */
 static bool
-goes_on(const struct candidates *l)
+scan_goes_on(const struct candidates *l)
 {
 	const struct scan	*s = &l->scan;
 
@@ -300,7 +300,7 @@ int
 candidates_pick(struct candidates *l, struct picks *k, size_t limit,
     struct err *e)
 {
-	bool	on = goes_on(l);
+	bool	on = scan_goes_on(l);
 
 	if (!on && scan(l, limit, e) < 0)
 		return -1;
@@ -322,7 +322,7 @@ candidates_pick(struct candidates *l, struct picks *k, size_t limit,
 }
 
 bool
-candidates_round_goes_on(struct candidates *l, bool claimed)
+candidates_end_tick(struct candidates *l, bool claimed)
 {
 	if (claimed || l->nvain >= l->parts->n)
 		l->nvain = 0;

@@ -93,9 +93,10 @@ size_t	picks_ranges(const struct picks *, struct range *);
 
 /*
  * The tick of the last pick is over; claimed: it claimed rows.  Returns whether
- * partitions are left that no scan has read since work was found.
+ * partitions are left that no scan has read since work was found.  If there are
+ * none, or if rows were claimed, the next scan begins the round anew.
  */
-bool	candidates_round_goes_on(struct candidates *, bool claimed);
+bool	candidates_end_tick(struct candidates *, bool claimed);
 
 /* Has the last scan more rows, or may there be more in its partitions? */
 bool	candidates_left_some(const struct candidates *);

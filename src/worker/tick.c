@@ -91,7 +91,7 @@ count_batch(struct tick *t, struct tick_result *res)
 	n->failed_transient += f->transient;
 	for (unsigned i = 0; i < CLASSES; i++)
 		n->refused[i] += f->refused[i];
-	/* Those that are in the table of dead letters now. */
+	/* The reasons of as many as were written; others were fenced. */
 	for (size_t i = 0; i < b->n && dead > 0; i++)
 		if (b->msgs[i].outcome == OUT_DEAD) {
 			n->dead[totals_reason(b->msgs[i].reason)]++;
@@ -127,8 +127,8 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 	count_batch(t, res);
 	backlog_learn(&t->backlog, &s->batch, clock_ms());
 	backlog_end_batch(&t->backlog, &s->batch);
-	/* Refusals of rows that wait no more are over, and those of rows that
-	   the database took this time. */
+	/* Drop refusals of rows that are not in a lane, or that the database
+	   took in this batch without a new refusal. */
 	for (size_t i = l->n; i-- > 0;) {
 		const struct refusal	*r = &l->items[i];
 
@@ -165,9 +165,13 @@ pick_and_claim(struct tick *t, size_t limit, struct tick_result *res,
 	if (rc == 0) {
 		t->picked = res->picked = k.n;
 		res->left = candidates_left_some(c);
-		res->more = candidates_round_goes_on(c, t->claimed > 0) ||
+		/* Some partitions were not read since work was found, */
+		res->more = candidates_end_tick(c, t->claimed > 0) ||
+		    /* rows were parked or came back, */
 		    t->backlog.parked.moved ||
+		    /* the blocked keys of a partition are not all read, */
 		    parts_have_fresh(&t->backlog.parts) ||
+		    /* or no row was free, but there are more behind them. */
 		    (t->claimed == 0 && k.n > 0 && res->left);
 	}
 	picks_free(&k);
@@ -234,14 +238,19 @@ publish(struct tick *t, struct err *e)
 	return 0;
 }
 
+/* A claim found a lease changed: the fleet's next round reads all of them. */
 static void
-pass_on(struct tick *t)
+ask_to_reread(struct tick *t)
 {
 	if (backlog_wants_leases(&t->backlog))
 		fleet_reread(t->fleet);
 }
 
-/* A type that was refused is taken again: messages of it need not wait. */
+/*
+ * Offer messages that were held for their type: one of each type that wants a
+ * probe; and all whose type is not held any more, as a blamed one was taken or
+ * its probe did not come.
+ */
 static void
 wake_types(struct tick *t)
 {
@@ -281,7 +290,7 @@ tick_run(struct tick *t, size_t limit, struct tick_result *res, struct err *e)
 		candidates_drop(&t->backlog.candidates);
 	} else
 		wake_types(t);
-	pass_on(t);
+	ask_to_reread(t);
 	return rc;
 }
 
@@ -290,6 +299,6 @@ tick_settle(struct tick *t, struct tick_result *res, struct err *e)
 {
 	int	rc = settle(t, res, e);
 
-	pass_on(t);
+	ask_to_reread(t);
 	return rc;
 }

@@ -241,7 +241,7 @@ START_TEST(glances_go_around)
 			n += picks.sequences[k] == 900;
 		if (n == 0)
 			ck_assert(candidates_left_some(&backlog.candidates));
-		ck_assert_int_eq(candidates_round_goes_on(&backlog.candidates,
+		ck_assert_int_eq(candidates_end_tick(&backlog.candidates,
 		    false), i == 0);
 		candidates_drop(&backlog.candidates);
 	}

@@ -736,7 +736,7 @@ is_met(uint64_t sequence, int looks)
 
 		ck_ok(candidates_pick(&backlog.candidates, &k, 100, &e));
 		met = picks_part(&k, sequence) != NULL;
-		candidates_round_goes_on(&backlog.candidates, k.n > 0);
+		candidates_end_tick(&backlog.candidates, k.n > 0);
 		candidates_drop(&backlog.candidates);
 		picks_free(&k);
 	}

@@ -1,5 +1,6 @@
 /* messages.c - messages list: rows of the outbox by state */
 
+#include <assert.h>
 #include <string.h>
 
 #include "ctl/base/filter.h"
@@ -43,14 +44,16 @@ static const struct state {
 	  { "{o.published_at}" } },
 };
 
-/* The first one, if no name is given, or an unknown one. */
+/* The first one, if no name is given; NULL: no state of rows has this name. */
 static const struct state *
 state_of(const char *name)
 {
-	for (size_t i = 1; i < sizeof(states) / sizeof(states[0]); i++)
-		if (name != NULL && strcmp(name, states[i].name) == 0)
+	if (name == NULL)
+		return &states[0];
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (strcmp(name, states[i].name) == 0)
 			return &states[i];
-	return &states[0];
+	return NULL;
 }
 
 static const struct rows_column columns[] = {
@@ -72,6 +75,7 @@ select_rows(struct ctl *c, const uint64_t *list, size_t n, struct sql order)
 {
 	const struct state	*state = state_of(c->args.state);
 
+	assert(state != NULL);	/* messages_list() has refused others */
 	store_sql(c->store, "SELECT {o.global_sequence}, :state, :partition, "
 	    "{e.stream_id}, {e.event_type}, {o.attempts}, "
 	    "COALESCE(" PARKED_IS("{o.partition_key}") ", 0), "
@@ -96,7 +100,7 @@ messages_list(struct ctl *c)
 
 	if (c->args.state != NULL && strcmp(c->args.state, "dead") == 0)
 		return dead_list(c);
-	if (c->args.state != NULL && strcmp(c->args.state, state->name) != 0)
+	if (state == NULL)
 		return ctl_misuse_value("state", "\"%s\" is not pending, "
 		    "delivering, delivered or dead", c->args.state);
 	by = c->args.key != NULL ? CURSOR_KEY : state->cursor;
