@@ -33,6 +33,7 @@ struct kway_merge {
 	size_t		 nlabels;
 	uint64_t	*rows;		/* read, and not yet returned */
 	size_t		 nrows;
+	size_t		 few;		/* of a label; more for each page */
 };
 
 static struct label *
@@ -241,7 +242,7 @@ int
 kway_merge_next(struct kway_merge *m, uint64_t *out, size_t max, size_t *n,
     struct err *e)
 {
-	size_t	more, missing, few = 1;
+	size_t	more, missing, few = m->few;
 
 	do {
 		if (m->nrows > 0)
@@ -253,6 +254,7 @@ kway_merge_next(struct kway_merge *m, uint64_t *out, size_t max, size_t *n,
 			return -1;
 		few = few > CURSOR_PAGE / 2 ? CURSOR_PAGE : 2 * few;
 	} while (more > 0);
+	m->few = m->few > CURSOR_PAGE / 2 ? CURSOR_PAGE : 2 * m->few;
 	*n = m->nrows < max ? m->nrows : max;
 	m->nrows -= *n;
 	if (m->rows != NULL) {
@@ -268,6 +270,7 @@ kway_merge_new(struct ctl *c, struct err *e)
 	struct kway_merge	*m = xcalloc(1, sizeof(*m));
 
 	m->c = c;
+	m->few = 1;
 	if (find_labels(m, e) == 0)
 		return m;
 	kway_merge_free(m);
