@@ -281,6 +281,22 @@ judge_refused(struct flight *f)
 		}
 }
 
+/* When it was tried first, at the latest, as its attempts tell: clock_ms(). */
+static int64_t
+first_try_at(const struct flight *f, size_t i)
+{
+	const struct conf	*c = f->r->conf;
+	const struct conf_route	*rule = f->ways[i].route->rule;
+	int64_t			 longest = route_max_backoff(c, rule);
+	double			 waited = 0;
+
+	for (unsigned k = 1; k <= f->b->msgs[i].attempts; k++)
+		waited += k >= route_max_attempts(c, rule) ? (double)longest :
+		    (double)backoff_retry(route_backoff(c, rule), longest, 0,
+		    k) * (1 - c->retry.jitter);
+	return f->ways[i].sent_at / 1000 - (int64_t)waited;
+}
+
 /*
  * Its last attempt has failed.  It is dead only if its destination has taken
  * another one since its first; otherwise it is tried as before, at the longest
@@ -289,28 +305,18 @@ judge_refused(struct flight *f)
 static void
 judge_spent(struct flight *f)
 {
-	const struct conf	*c = f->r->conf;
-	struct err		 e;
+	struct err	e;
 
 	for (size_t i = 0; i < f->b->n; i++) {
 		struct msg	*m = &f->b->msgs[i];
-		const struct conf_route *rule = f->ways[i].route->rule;
-		int64_t		 taken_at, longest;
-		double		 waited = 0;
+		int64_t		 taken_at;
 
 		if (!f->ways[i].spent || m->outcome != OUT_RETRY)
 			continue;
-		/* When its first try was, at the latest, its attempts tell. */
-		longest = route_max_backoff(c, rule);
-		for (unsigned k = 1; k <= m->attempts; k++)
-			waited += k >= route_max_attempts(c, rule) ?
-			    (double)longest :
-			    (double)backoff_retry(route_backoff(c, rule),
-			    longest, 0, k) * (1 - c->retry.jitter);
 		taken_at = f->r->trial.to[m->destination].taken_at;
-		if (taken_at == 0 || taken_at <
-		    f->ways[i].sent_at / 1000 - (int64_t)waited) {
-			m->delay_ms = longest;
+		if (taken_at == 0 || taken_at < first_try_at(f, i)) {
+			m->delay_ms = route_max_backoff(f->r->conf,
+			    f->ways[i].route->rule);
 			continue;
 		}
 		err_set(&e, "%s", m->error);
@@ -319,11 +325,26 @@ judge_spent(struct flight *f)
 	}
 }
 
+/* Not of a message that was not to be sent, as its lane is blocked. */
+static void
+count_of_destination(const struct flight *f, size_t i,
+    const struct figures_failure *why)
+{
+	const struct relay	*r = f->r;
+	const struct msg	*m = &f->b->msgs[i];
+	struct figures		*of;
+
+	if (r->figures == NULL || m->held || m->destination == ROUTE_NOWHERE)
+		return;
+	of = figures_of(r->figures, r->conf, f->ways[i].route->rule);
+	if (of != NULL)
+		figures_failed(of, why, clock_ms());
+}
+
 /* Count its failure, if it was one: of the batch, and of its destination. */
 static void
 count_failure(struct flight *f, size_t i)
 {
-	struct relay		*r = f->r;
 	const struct msg	*m = &f->b->msgs[i];
 	const struct way	*way = &f->ways[i];
 	struct relay_failures	*n = &f->res->failures;
@@ -332,7 +353,6 @@ count_failure(struct flight *f, size_t i)
 				     strcmp(m->reason, "attempts") != 0;
 	bool			 tried = way->sent_at != 0 || (refused &&
 				     way->class != CLASS_OTHER);
-	struct figures		*of = NULL;
 	struct figures_failure	 why = { .sequence = m->sequence,
 				     .text = m->error == NULL ? "" : m->error,
 				     .again_ms = later(m->delay_ms,
@@ -355,8 +375,6 @@ count_failure(struct flight *f, size_t i)
 		n->transient++;
 	else
 		return;
-	if (r->figures != NULL && !m->held && m->destination != ROUTE_NOWHERE)
-		of = figures_of(r->figures, r->conf, way->route->rule);
-	if (of != NULL && (tried || own))
-		figures_failed(of, &why, clock_ms());
+	if (tried || own)
+		count_of_destination(f, i, &why);
 }
