@@ -283,62 +283,78 @@ judge_sent_again(struct health *h, const json_t *here)
 		    DISPLAY_NUMBER(n));
 }
 
+static const char *
+vanished_remedy(const struct health *h)
+{
+	return h->conf->outbox.mode == MODE_INLINE ?
+	    "let the application leave the row in the table; "
+	    "outboxctl prune or retention.days deletes it" :
+	    "let the application leave the row in the table, "
+	    "where outboxctl prune or retention.days deletes "
+	    "it; then outboxctl reconcile makes the rows of "
+	    "these events";
+}
+
+/* The listener reads both: a problem, if most of the last rows vanish. */
+static void
+judge_vanished_rows(struct health *h, const json_t *listener)
+{
+	json_int_t	 last = health_number(listener, "vanished_last");
+	json_int_t	 rows = health_number(listener, "inserted_last");
+	bool		 most = last * 2 > rows;
+
+	health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
+	    (struct health_about){ 0 }, vanished_remedy(h), "%s of the outbox "
+	    "are inserted and deleted in one transaction: %s, %lld of the "
+	    "last %lld rows, the last one at %s: no worker can see "
+	    "them, so their messages are not sent%s", most ? "rows" :
+	    "some rows", DISPLAY_NUMBER(health_number(listener, "vanished")),
+	    (long long)last, (long long)rows,
+	    health_text(listener, "vanished_at"), most ? "" :
+	    "; that is right for messages that the application takes back");
+}
+
+/* The janitor sees only numbers without a row: there are innocent reasons. */
+static void
+judge_vanished_numbers(struct health *h, const json_t *janitor)
+{
+	bool	inlined = h->conf->outbox.mode == MODE_INLINE;
+
+	health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
+	    health_member(janitor, "vanished_at"), NULL }, vanished_remedy(h),
+	    inlined ?
+	    "%s numbers of the outbox were given since %s, and not one "
+	    "row was to be seen: all is well if these were INSERT "
+	    "IGNOREs of messages that exist, rollbacks, or rows that "
+	    "another host delivers and the application deletes at "
+	    "once; but rows that are deleted in the transaction that "
+	    "inserts them are never sent, and then" :
+	    "%s numbers of events were given since %s, and not one of "
+	    "them has a row in the outbox to be seen: all is well if "
+	    "these events have none by design, or rows that another "
+	    "host delivers and the application deletes at once; but a "
+	    "row that is not inserted, or deleted in the same "
+	    "transaction, is never sent, and then",
+	    DISPLAY_NUMBER(health_number(janitor, "vanished")),
+	    health_text(janitor, "vanished_at"));
+}
+
 /* For so long after the last one, if no rows come that stay. */
 #define VANISHED_MS	(10 * 60 * 1000)
-#define VANISHED_FEW	20	/* of the last 100 rows: taken back, on purpose */
+#define VANISHED_FEW	20	/* of the last 100 rows: taken back on purpose */
 
-/*
- * The listener has seen it: a problem, if most of the last rows vanish.  What the
- * janitor makes of numbers has innocent reasons, too.
- */
+/* What the listener has seen is told, or else what the janitor guesses. */
 static void
 judge_vanished(struct health *h, const json_t *here)
 {
-	const json_t	*seen = json_object_get(here, "listener");
-	const json_t	*guessed = json_object_get(here, "janitor");
-	json_int_t	 last = health_number(seen, "vanished_last");
-	json_int_t	 rows = health_number(seen, "inserted_last");
-	bool		 most = last * 2 > rows;
-	bool		 inlined = h->conf->outbox.mode == MODE_INLINE;
-	const char	*remedy = inlined ?
-			    "let the application leave the row in the table; "
-			    "outboxctl prune or retention.days deletes it" :
-			    "let the application leave the row in the table, "
-			    "where outboxctl prune or retention.days deletes "
-			    "it; then outboxctl reconcile makes the rows of "
-			    "these events";
+	const json_t	*listener = json_object_get(here, "listener");
+	const json_t	*janitor = json_object_get(here, "janitor");
 
-	if (last >= VANISHED_FEW &&
-	    health_number(seen, "vanished_ms") <= VANISHED_MS)
-		health_add(h, most ? HEALTH_ROWS_VANISH : HEALTH_ROWS_UNSEEN,
-		    (struct health_about){ 0 }, remedy, "%s of the outbox are "
-		    "inserted and deleted in one transaction: %s, %lld of the "
-		    "last %lld rows, the last one at %s: no worker can see "
-		    "them, so their messages are not sent%s", most ? "rows" :
-		    "some rows",
-		    DISPLAY_NUMBER(health_number(seen, "vanished")),
-		    (long long)last, (long long)rows,
-		    health_text(seen, "vanished_at"), most ? "" :
-		    "; that is right for messages that the application takes "
-		    "back");
-	else if (health_number(guessed, "vanished") > 0)
-		health_add(h, HEALTH_ROWS_UNSEEN, (struct health_about){
-		    health_member(guessed, "vanished_at"), NULL }, remedy,
-		    inlined ?
-		    "%s numbers of the outbox were given since %s, and not one "
-		    "row was to be seen: all is well if these were INSERT "
-		    "IGNOREs of messages that exist, rollbacks, or rows that "
-		    "another host delivers and the application deletes at "
-		    "once; but rows that are deleted in the transaction that "
-		    "inserts them are never sent, and then" :
-		    "%s numbers of events were given since %s, and not one of "
-		    "them has a row in the outbox to be seen: all is well if "
-		    "these events have none by design, or rows that another "
-		    "host delivers and the application deletes at once; but a "
-		    "row that is not inserted, or deleted in the same "
-		    "transaction, is never sent, and then",
-		    DISPLAY_NUMBER(health_number(guessed, "vanished")),
-		    health_text(guessed, "vanished_at"));
+	if (health_number(listener, "vanished_last") >= VANISHED_FEW &&
+	    health_number(listener, "vanished_ms") <= VANISHED_MS)
+		judge_vanished_rows(h, listener);
+	else if (health_number(janitor, "vanished") > 0)
+		judge_vanished_numbers(h, janitor);
 }
 
 /* The master starts it again at once, and later if it dies soon. */

@@ -86,43 +86,51 @@ take_header(void *arg, enum MHD_ValueKind kind, const char *name,
 	return f->why.text[0] == '\0' ? MHD_YES : MHD_NO;
 }
 
-bool
-framing_is_clear(struct request *r, const char *version)
+/* The first of all that two programs may read in two ways; NULL: nothing. */
+static const char *
+find_doubt(const struct request *r, const char *version,
+    const struct framing *f)
 {
-	struct framing	f = { .end = (uintptr_t)version + strlen(version),
-			    .in_place = *MHD_get_version() == '0' };
-	const char	*encoding;
 	uintptr_t	 method = (uintptr_t)r->method;
+	const char	*encoding = f->values[ENCODING];
 	size_t		 len = MHD_get_connection_info(r->connection,
 			    MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->
 			    header_size;
 
+	if (f->why.text[0] != '\0')
+		return f->why.text;
+	/* The oldest libraries do not know how long the header was. */
+	if (f->in_place && len <= SERVER_HEADERS_MAX &&
+	    method + len != f->end + 4)
+		return "the header does not end with an empty line";
+	if (encoding != NULL && f->values[LENGTH] != NULL)
+		return "Transfer-Encoding beside Content-Length";
+	if (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
+		return "Transfer-Encoding is not chunked";
+	if (encoding != NULL && strcmp(version, "HTTP/1.0") == 0)
+		return "Transfer-Encoding in HTTP/1.0";
+	/* A proxy may take these blanks for an empty path, or a part of it. */
+	if (f->in_place && (uintptr_t)r->path != method + strlen(r->method) + 1)
+		return "there is more than one blank before the path";
+	/* Also http://HOST/PATH: a proxy may look at either host. */
+	if (*r->path != '/')
+		return "what is asked for is no path";
+	return NULL;
+}
+
+bool
+framing_is_clear(struct request *r, const char *version)
+{
+	struct framing	 f = { .end = (uintptr_t)version + strlen(version),
+			    .in_place = *MHD_get_version() == '0' };
+	const char	*doubt;
+
 	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND,
 	    take_header, &f);
-	encoding = f.values[ENCODING];
-	if (f.why.text[0] != '\0')
-		;
-	/* The oldest libraries do not know how long the header was. */
-	else if (f.in_place && len <= SERVER_HEADERS_MAX &&
-	    method + len != f.end + 4)
-		err_set(&f.why, "the header does not end with an empty line");
-	else if (encoding != NULL && f.values[LENGTH] != NULL)
-		err_set(&f.why, "Transfer-Encoding beside Content-Length");
-	else if (encoding != NULL && strcasecmp(encoding, "chunked") != 0)
-		err_set(&f.why, "Transfer-Encoding is not chunked");
-	else if (encoding != NULL && strcmp(version, "HTTP/1.0") == 0)
-		err_set(&f.why, "Transfer-Encoding in HTTP/1.0");
-	/* A proxy may take these blanks for an empty path, or a part of it. */
-	else if (f.in_place &&
-	    (uintptr_t)r->path != method + strlen(r->method) + 1)
-		err_set(&f.why, "there is more than one blank before the "
-		    "path");
-	/* Also http://HOST/PATH: a proxy may look at either host. */
-	else if (*r->path != '/')
-		err_set(&f.why, "what is asked for is no path");
+	doubt = find_doubt(r, version, &f);
 	/* A proxy may see the end of a piece of its body elsewhere. */
-	r->is_last = f.why.text[0] != '\0' || encoding != NULL;
-	if (f.why.text[0] != '\0')
-		answer_error(r, MHD_HTTP_BAD_REQUEST, f.why.text, NULL);
-	return f.why.text[0] == '\0';
+	r->is_last = doubt != NULL || f.values[ENCODING] != NULL;
+	if (doubt != NULL)
+		answer_error(r, MHD_HTTP_BAD_REQUEST, doubt, NULL);
+	return doubt == NULL;
 }

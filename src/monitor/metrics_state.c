@@ -37,6 +37,20 @@ has_error(const json_t *o)
 }
 
 static void
+put_reachable(struct buf *b, const json_t *state)
+{
+	const json_t	*database = json_object_get(state, "database");
+	const json_t	*broker = json_object_get(state, "broker");
+
+	if (database != NULL)
+		exposition_gauge(b, "outbox_database_reachable",
+		    "1 if the tables could be read.", !has_error(database));
+	if (json_is_object(broker))
+		exposition_gauge(b, "outbox_broker_reachable",
+		    "1 if the destination answered.", !has_error(broker));
+}
+
+static void
 put_members(struct buf *b, const char *name, const char *help,
     const char *label, const json_t *o, const char *const *members)
 {
@@ -47,6 +61,55 @@ put_members(struct buf *b, const char *name, const char *help,
 		if (json_is_number(json_object_get(o, *members)))
 			exposition_real(b, name, number(o, *members),
 			    LABELS(label, *members));
+}
+
+static void
+put_fleet(struct buf *b, const json_t *state)
+{
+	static const char *const	workers[] = { "live", "stale", NULL };
+	static const char *const	leases[] = { "owned", "free",
+					    "expired", "paused", "missing",
+					    "obsolete", "idle", NULL };
+
+	put_members(b, "outbox_fleet_workers",
+	    "Workers of all hosts, by whether their heartbeat is over.",
+	    "state", json_object_get(state, "workers"), workers);
+	put_members(b, "outbox_partitions",
+	    "Partitions by state; a paused one may be idle, too.", "state",
+	    json_object_get(state, "partitions"), leases);
+}
+
+static void
+put_backlog(struct buf *b, const json_t *state)
+{
+	static const char *const	 rows[] = { "waiting", "parked", NULL };
+	const json_t	*backlog = json_object_get(state, "backlog");
+	const json_t	*oldest = json_object_get(state, "oldest");
+
+	put_members(b, "outbox_backlog_messages",
+	    "Rows that wait, and those of them that are parked.", "state",
+	    backlog, rows);
+	if (json_is_object(backlog))
+		exposition_gauge(b, "outbox_backlog_exact",
+		    "1 if the backlog was counted, 0 if it is an estimate.",
+		    json_is_true(json_object_get(backlog, "exact")));
+	if (oldest != NULL)
+		exposition_gauge(b, "outbox_oldest_message_age_seconds",
+		    "Age of the oldest row that waits; 0 if none does.",
+		    number(oldest, "age_ms") / 1000);
+}
+
+static void
+put_dead(struct buf *b, const json_t *state)
+{
+	const json_t	*dead = json_object_get(state, "dead");
+
+	if (!json_is_object(dead))
+		return;
+	exposition_gauge(b, "outbox_dead_letters", "Dead letters.",
+	    number(dead, "count"));
+	exposition_gauge(b, "outbox_new_dead_letters",
+	    "Dead letters of the last day.", number(dead, "new"));
 }
 
 static void
@@ -124,65 +187,36 @@ put_kinds(struct buf *b, const char *name, const char *help,
 	}
 }
 
-void
-metrics_state(struct buf *b, const json_t *state)
+/* Advice is a metric of its own, so that no alert on problems is about it. */
+static void
+put_problems(struct buf *b, const json_t *state)
 {
-	static const char *const	rows[] = { "waiting", "parked", NULL };
-	static const char *const	fleet[] = { "live", "stale", NULL };
-	static const char *const	leases[] = { "owned", "free",
-					    "expired", "paused", "missing",
-					    "obsolete", "idle", NULL };
-	const json_t	*broker = json_object_get(state, "broker");
-	const json_t	*backlog = json_object_get(state, "backlog");
-	const json_t	*oldest = json_object_get(state, "oldest");
-	const json_t	*dead = json_object_get(state, "dead");
-
-	if (json_object_get(state, "database") != NULL)
-		exposition_gauge(b, "outbox_database_reachable",
-		    "1 if the tables could be read.",
-		    !has_error(json_object_get(state, "database")));
-	if (json_is_object(broker))
-		exposition_gauge(b, "outbox_broker_reachable",
-		    "1 if the destination answered.", !has_error(broker));
-	put_members(b, "outbox_fleet_workers",
-	    "Workers of all hosts, by whether their heartbeat is over.",
-	    "state", json_object_get(state, "workers"), fleet);
-	put_members(b, "outbox_partitions",
-	    "Partitions by state; a paused one may be idle, too.", "state",
-	    json_object_get(state, "partitions"), leases);
-	put_members(b, "outbox_backlog_messages",
-	    "Rows that wait, and those of them that are parked.", "state",
-	    backlog, rows);
-	if (json_is_object(backlog))
-		exposition_gauge(b, "outbox_backlog_exact",
-		    "1 if the backlog was counted, 0 if it is an estimate.",
-		    json_is_true(json_object_get(backlog, "exact")));
-	if (oldest != NULL)
-		exposition_gauge(b, "outbox_oldest_message_age_seconds",
-		    "Age of the oldest row that waits; 0 if none does.",
-		    number(oldest, "age_ms") / 1000);
-	if (json_is_object(dead)) {
-		exposition_gauge(b, "outbox_dead_letters", "Dead letters.",
-		    number(dead, "count"));
-		exposition_gauge(b, "outbox_new_dead_letters",
-		    "Dead letters of the last day.", number(dead, "new"));
-	}
-	put_blocked(b, state);
-	put_streams(b, state);
 	put_kinds(b, "outbox_problem", "1 for each kind of problem that "
 	    "outboxctl status lists.", json_object_get(state, "problems"),
 	    false);
-	/* Apart from the problems, so that no alert on these is about it. */
 	put_kinds(b, "outbox_advice", "1 for each kind of advice that "
 	    "outboxctl status lists.", json_object_get(state, "advice"), true);
+}
+
+void
+metrics_state(struct buf *b, const json_t *state)
+{
+	put_reachable(b, state);
+	put_fleet(b, state);
+	put_backlog(b, state);
+	put_dead(b, state);
+	put_blocked(b, state);
+	put_streams(b, state);
+	put_problems(b, state);
 }
 
 void
 metrics_partitions(struct buf *b, const json_t *list)
 {
 	static const char	 oldest[] =
-				    "outbox_partition_oldest_message_age_seconds";
-	static const char	 backlog[] = "outbox_partition_backlog_messages";
+			    "outbox_partition_oldest_message_age_seconds";
+	static const char	 backlog[] =
+			    "outbox_partition_backlog_messages";
 	const json_t		*p;
 	size_t			 i;
 

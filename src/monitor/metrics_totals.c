@@ -62,35 +62,27 @@ static const struct counter {
 };
 
 static void
-put_peers(struct buf *b, const char *name, const char *help,
-    const uint64_t n[TOTALS_PEERS])
+put_counters(struct buf *b, const struct totals *t)
 {
-	exposition_head(b, name, "counter", help);
-	exposition_count(b, name, n[TOTALS_DATABASE], LABELS("peer",
-	    "database"));
-	exposition_count(b, name, n[TOTALS_BROKER], LABELS("peer", "broker"));
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		exposition_counter(b, counters[i].name, counters[i].help,
+		    *(const uint64_t *)((const char *)t + counters[i].at));
 }
 
-/* Those that were sent at least once. */
 static void
-put_statements(struct buf *b, const struct totals *t)
+put_failures(struct buf *b, const struct totals *t)
 {
-	static const char	 count[] = "outbox_statements_total";
-	static const char	 time[] = "outbox_statement_seconds_total";
-	const char		*name;
+	static const char	name[] = "outbox_failures_total";
 
-	exposition_head(b, count, "counter",
-	    "Statements sent to the database, by name.");
-	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
-		if (t->statements[i].count > 0)
-			exposition_count(b, count, t->statements[i].count,
-			    LABELS("statement", name));
-	exposition_head(b, time, "counter",
-	    "Time until their answers were here.");
-	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
-		if (t->statements[i].count > 0)
-			exposition_real(b, time, (double)t->statements[i].us /
-			    US, LABELS("statement", name));
+	exposition_head(b, name, "counter", "Sends that failed: by the fault "
+	    "of the message, for a while, or by a fault of the destination.");
+	exposition_count(b, name, t->failed_message, LABELS("class",
+	    "message"));
+	exposition_count(b, name, t->failed_transient, LABELS("class",
+	    "transient"));
+	for (unsigned i = CLASS_NONE + 1; i < CLASSES; i++)
+		exposition_count(b, name, t->refused[i], LABELS("class",
+		    error_class_word((enum error_class)i)));
 }
 
 /* Of each route, and of what no route takes. */
@@ -120,63 +112,111 @@ put_destinations(struct buf *b, const struct scoreboard *s)
 		    LABELS("destination", list[i].sum.name));
 }
 
+static void
+put_dead(struct buf *b, const struct totals *t)
+{
+	static const char	name[] = "outbox_dead_messages_total";
+
+	exposition_head(b, name, "counter",
+	    "Messages that became dead letters, by reason.");
+	for (unsigned i = 0; i < TOTALS_REASONS; i++)
+		exposition_count(b, name, t->dead[i], LABELS("reason",
+		    totals_reason_word((enum totals_reason)i)));
+}
+
+static void
+put_wakeups(struct buf *b, const struct totals *t)
+{
+	static const char	name[] = "outbox_wakeups_total";
+
+	exposition_head(b, name, "counter",
+	    "Times that a worker was told of new rows.");
+	exposition_count(b, name, t->wakeups[TOTALS_BY_BINLOG],
+	    LABELS("source", "binlog"));
+	exposition_count(b, name, t->wakeups[TOTALS_BY_SUBJECT],
+	    LABELS("source", "subject"));
+}
+
+static void
+put_peers(struct buf *b, const char *name, const char *help,
+    const uint64_t n[TOTALS_PEERS])
+{
+	exposition_head(b, name, "counter", help);
+	exposition_count(b, name, n[TOTALS_DATABASE], LABELS("peer",
+	    "database"));
+	exposition_count(b, name, n[TOTALS_BROKER], LABELS("peer", "broker"));
+}
+
+static void
+put_histograms(struct buf *b, const struct totals *t)
+{
+	exposition_histogram(b, "outbox_commit_to_ack_seconds",
+	    "From the insert of a row to the acknowledgement of its message.",
+	    &t->commit_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_publish_to_ack_seconds",
+	    "From sending a message to its acknowledgement.",
+	    &t->publish_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_tick_seconds",
+	    "A worker's tick: scan, claim, publish, write back.",
+	    &t->tick, histogram_us, HISTOGRAM_BOUNDS, US);
+	exposition_histogram(b, "outbox_batch_messages",
+	    "Rows claimed at once.", &t->batch, histogram_rows, ROWS, 1);
+}
+
+/* Those that were sent at least once. */
+static void
+put_statements(struct buf *b, const struct totals *t)
+{
+	static const char	 count[] = "outbox_statements_total";
+	static const char	 time[] = "outbox_statement_seconds_total";
+	const char		*name;
+
+	exposition_head(b, count, "counter",
+	    "Statements sent to the database, by name.");
+	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
+		if (t->statements[i].count > 0)
+			exposition_count(b, count, t->statements[i].count,
+			    LABELS("statement", name));
+	exposition_head(b, time, "counter",
+	    "Time until their answers were here.");
+	for (unsigned i = 0; (name = totals_statement_name(i)) != NULL; i++)
+		if (t->statements[i].count > 0)
+			exposition_real(b, time, (double)t->statements[i].us /
+			    US, LABELS("statement", name));
+}
+
+static void
+put_restarts(struct buf *b, const struct scoreboard *s)
+{
+	static const char	name[] = "outbox_restarts_total";
+
+	exposition_head(b, name, "counter",
+	    "Processes that ended and were replaced, by cause.");
+	for (unsigned r = 0; r < TOTALS_ROLES; r++)
+		for (unsigned e = 0; e < TOTALS_ENDS; e++)
+			exposition_count(b, name, s->restarts[r][e],
+			    LABELS("role", totals_role_word((enum
+			    totals_role)r), "cause", totals_end_word((enum
+			    totals_end)e)));
+}
+
 void
 metrics_totals(struct buf *b, const struct scoreboard *s)
 {
-	static const char	fails[] = "outbox_failures_total";
-	static const char	dead[] = "outbox_dead_messages_total";
-	static const char	wakeups[] = "outbox_wakeups_total";
-	static const char	restarts[] = "outbox_restarts_total";
-	struct totals		t = { 0 };
+	struct totals	t = { 0 };
 
 	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
 		totals_add(&t, &s->totals[i]);
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-		exposition_counter(b, counters[i].name, counters[i].help,
-		    *(const uint64_t *)((const char *)&t + counters[i].at));
-	exposition_head(b, fails, "counter", "Sends that failed: by the fault "
-	    "of the message, for a while, or by a fault of the destination.");
-	exposition_count(b, fails, t.failed_message, LABELS("class",
-	    "message"));
-	exposition_count(b, fails, t.failed_transient, LABELS("class",
-	    "transient"));
-	for (unsigned i = CLASS_NONE + 1; i < CLASSES; i++)
-		exposition_count(b, fails, t.refused[i], LABELS("class",
-		    error_class_word((enum error_class)i)));
+	put_counters(b, &t);
+	put_failures(b, &t);
 	put_destinations(b, s);
-	exposition_head(b, dead, "counter",
-	    "Messages that became dead letters, by reason.");
-	for (unsigned i = 0; i < TOTALS_REASONS; i++)
-		exposition_count(b, dead, t.dead[i], LABELS("reason",
-		    totals_reason_word((enum totals_reason)i)));
-	exposition_head(b, wakeups, "counter",
-	    "Times that a worker was told of new rows.");
-	exposition_count(b, wakeups, t.wakeups[TOTALS_BY_BINLOG],
-	    LABELS("source", "binlog"));
-	exposition_count(b, wakeups, t.wakeups[TOTALS_BY_SUBJECT],
-	    LABELS("source", "subject"));
+	put_dead(b, &t);
+	put_wakeups(b, &t);
 	put_peers(b, "outbox_connects_total",
 	    "Connections made to database and broker.", t.connects);
 	put_peers(b, "outbox_connect_failures_total",
 	    "Tries to connect that failed.", t.connects_failed);
-	exposition_histogram(b, "outbox_commit_to_ack_seconds",
-	    "From the insert of a row to the acknowledgement of its message.",
-	    &t.commit_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
-	exposition_histogram(b, "outbox_publish_to_ack_seconds",
-	    "From sending a message to its acknowledgement.",
-	    &t.publish_to_ack, histogram_us, HISTOGRAM_BOUNDS, US);
-	exposition_histogram(b, "outbox_tick_seconds",
-	    "A worker's tick: scan, claim, publish, write back.",
-	    &t.tick, histogram_us, HISTOGRAM_BOUNDS, US);
-	exposition_histogram(b, "outbox_batch_messages",
-	    "Rows claimed at once.", &t.batch, histogram_rows, ROWS, 1);
+	put_histograms(b, &t);
 	put_statements(b, &t);
-	exposition_head(b, restarts, "counter",
-	    "Processes that ended and were replaced, by cause.");
-	for (unsigned r = 0; r < TOTALS_ROLES; r++)
-		for (unsigned e = 0; e < TOTALS_ENDS; e++)
-			exposition_count(b, restarts, s->restarts[r][e],
-			    LABELS("role", totals_role_word((enum
-			    totals_role)r), "cause", totals_end_word((enum
-			    totals_end)e)));
+	put_restarts(b, s);
 }

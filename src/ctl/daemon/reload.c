@@ -132,41 +132,52 @@ report_end(const struct reload *r, const char *when)
 	    "outboxctl logs", (int)r->master, when);
 }
 
+static void
+say_accepted(const struct reload *r)
+{
+	json_t	*by = moment_json(r->last->renew_by);
+	char	*text = xasprintf("accepted: generation %u; its workers are "
+		    "new by %s at the latest", r->generation,
+		    json_string_value(by));
+
+	screen_put_lines(r->ctl, 0, text);
+	if (r->why[0] != '\0')
+		screen_put_lines(r->ctl, 0, r->why);
+	fflush(stdout);
+	free(text);
+	json_decref(by);
+}
+
+static void
+print_renewal(const struct reload *r, bool renewed)
+{
+	print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, s:I, s:o, "
+	    "s:o}",
+	    "accepted", true,
+	    "generation", (json_int_t)r->generation,
+	    "renew_by", moment_json(r->last->renew_by),
+	    "renewed", renewed,
+	    "workers", (json_int_t)count_workers(r, false),
+	    "new_workers", (json_int_t)count_workers(r, true),
+	    "took_ms", renewed ? json_integer(r->last->renewed_ms) :
+	    json_null(),
+	    "why", r->why[0] == '\0' ? json_null() : json_string(r->why)));
+}
+
 static int
 follow_renewal(const struct reload *r)
 {
-	json_t		*by = moment_json(r->last->renew_by);
-	enum renewal	 end;
-	int64_t		 took;
-	char		*text;
+	enum renewal	end;
 
-	if (!r->ctl->args.json) {
-		text = xasprintf("accepted: generation %u; its workers are "
-		    "new by %s at the latest", r->generation,
-		    json_string_value(by));
-		screen_put_lines(r->ctl, 0, text);
-		if (r->why[0] != '\0')
-			screen_put_lines(r->ctl, 0, r->why);
-		fflush(stdout);
-		free(text);
-	}
-	json_decref(by);
+	if (!r->ctl->args.json)
+		say_accepted(r);
 	end = wait_for_renewal(r);
-	took = r->last->renewed_ms;
 	if (r->ctl->args.json)
-		print_object(r->ctl, json_pack("{s:b, s:I, s:o, s:b, s:I, "
-		    "s:I, s:o, s:o}", "accepted", true, "generation",
-		    (json_int_t)r->generation, "renew_by",
-		    moment_json(r->last->renew_by), "renewed",
-		    end == RENEWED, "workers",
-		    (json_int_t)count_workers(r, false), "new_workers",
-		    (json_int_t)count_workers(r, true), "took_ms",
-		    end == RENEWED ? json_integer(took) : json_null(),
-		    "why", r->why[0] == '\0' ? json_null() :
-		    json_string(r->why)));
+		print_renewal(r, end == RENEWED);
 	else if (end == RENEWED)
 		display_print(stdout, "all %u workers are new after %s\n",
-		    count_workers(r, true), duration_words(took).text);
+		    count_workers(r, true),
+		    duration_words(r->last->renewed_ms).text);
 	if (end == RENEWED)
 		return CTL_DONE;
 	if (end == ENDED)

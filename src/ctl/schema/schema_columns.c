@@ -197,40 +197,52 @@ is_of_event(const struct check *k, enum store_table t, const char *name)
 	return false;
 }
 
-/* The problem with a live column, with its *level; NULL: none. */
+struct flaw {
+	const char		*cost;		/* NULL: there is none */
+	enum schema_level	 level;
+};
+
+/* May texts be lost in it, or come out as something else? */
 static const char *
-judge_column(const struct check *k, enum store_table t,
-    const struct schema_column *wanted, const struct schema_column *c,
-    enum schema_level *level)
+judge_text(const struct check *k, enum store_table t,
+    const struct schema_column *wanted, const struct schema_column *c)
 {
-	enum kind	kind = kind_of(wanted->type);
+	if (strstr(wanted->type, "binary") != NULL)
+		return c->collation[0] == '\0' ? NULL :
+		    "bytes that are no text are stored as hex";
+	return t != T_EVENTS && c->length != 0 &&
+	    c->length < length_that_is_enough(k, t, wanted) ?
+	    "texts that are too long for it are cut or refused" : NULL;
+}
 
-	*level = SCHEMA_FAIL;
+/* The first flaw of a live column. */
+static struct flaw
+judge_column(const struct check *k, enum store_table t,
+    const struct schema_column *wanted, const struct schema_column *c)
+{
+	enum kind	 kind = kind_of(wanted->type);
+	const char	*cost;
+
 	if (kind_of(c->type) != kind)
-		return "the daemon reads and writes values of another type";
-
-	*level = SCHEMA_WARN;
+		return (struct flaw){ "the daemon reads and writes values of "
+		    "another type", SCHEMA_FAIL };
 	if (kind == KIND_MOMENT && strcmp(c->type, wanted->type) != 0)
-		return "the time zone of a session changes the times that "
-		    "it writes";
-	if (kind == KIND_TEXT && strstr(wanted->type, "binary") != NULL) {
-		if (c->collation[0] != '\0')
-			return "bytes that are no text are stored as hex";
-	} else if (kind == KIND_TEXT && t != T_EVENTS && c->length != 0 &&
-	    c->length < length_that_is_enough(k, t, wanted))
-		return "texts that are too long for it are cut or refused";
-
-	*level = SCHEMA_NOTE;
+		return (struct flaw){ "the time zone of a session changes the "
+		    "times that it writes", SCHEMA_WARN };
+	if (kind == KIND_TEXT &&
+	    (cost = judge_text(k, t, wanted, c)) != NULL)
+		return (struct flaw){ cost, SCHEMA_WARN };
 	if (kind == KIND_NUMBER &&
 	    size_of_number(c->type) < size_of_number(wanted->type))
-		return "numbers that are too large for it are refused";
+		return (struct flaw){ "numbers that are too large for it are "
+		    "refused", SCHEMA_NOTE };
 	if (!wanted->nullable && c->nullable && t != T_EVENTS)
-		return "a row with NULL there is never found";
-
-	*level = SCHEMA_FAIL;
-	return wanted->nullable && !c->nullable &&
-	    !may_be_not_null(k, t, c->name) ?
-	    "the daemon writes NULL there, which is refused" : NULL;
+		return (struct flaw){ "a row with NULL there is never found",
+		    SCHEMA_NOTE };
+	if (wanted->nullable && !c->nullable && !may_be_not_null(k, t, c->name))
+		return (struct flaw){ "the daemon writes NULL there, which is "
+		    "refused", SCHEMA_FAIL };
+	return (struct flaw){ NULL, SCHEMA_NOTE };
 }
 
 /* Compare a live column with the wanted one. */
@@ -238,18 +250,18 @@ static void
 check_column(struct check *k, enum store_table t,
     const struct schema_column *wanted, const struct schema_column *c)
 {
-	enum schema_level	 level;
 	struct schema_finding	*f;
-	const char		*cost;
+	struct flaw		 flaw;
 
 	if (t == T_OUTBOX && schema_foreign(k, wanted, c))
 		return;
 	/* In mode inline producers write some columns of the outbox. */
 	if (is_of_event(k, t, c->name))
 		t = T_EVENTS;
-	if ((cost = judge_column(k, t, wanted, c, &level)) == NULL)
+	flaw = judge_column(k, t, wanted, c);
+	if (flaw.cost == NULL)
 		return;
-	f = schema_find(k, t, level, cost, c->length == 0 ?
+	f = schema_find(k, t, flaw.level, flaw.cost, c->length == 0 ?
 	    "%s is %s%.0llu %s, not %s" : "%s is %s(%llu) %s, not %s", c->name,
 	    c->type, (unsigned long long)c->length, c->nullable ? "NULL" :
 	    "NOT NULL", wanted->definition);
@@ -257,7 +269,7 @@ check_column(struct check *k, enum store_table t,
 	schema_put_column(k, t, c->name, &f->sql);
 	buf_printf(&f->sql, " %s", wanted->definition);
 	/* Only small tables of the daemon's own are altered by upgrade. */
-	if (level == SCHEMA_WARN && (t == T_DEAD || t == T_BLOCKED))
+	if (flaw.level == SCHEMA_WARN && (t == T_DEAD || t == T_BLOCKED))
 		f->by = BY_SQL;
 }
 

@@ -25,31 +25,40 @@ struct question {
 	const char	*given;		/* by an option, or NULL */
 };
 
+/* What is typed; NULL: nothing, so the value stays.  The caller frees. */
+static char *
+ask(const struct question *q)
+{
+	char	*line = NULL;
+	size_t	 size = 0;
+
+	display_print(stderr, "%s [%s]: ", q->text, q->now);
+	if (getline(&line, &size, stdin) >= 0) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (line[0] != '\0')
+			return line;
+	}
+	free(line);
+	return NULL;
+}
+
 /* The new value of a key; NULL: it stays.  The caller frees. */
 static char *
 answer_to(const struct ctl *c, const struct question *q)
 {
-	/* It counts, but is only in a variable: see setup_prepare(). */
-	bool	 in_variable = c->args.dry_run && conf_variable(q->key) != NULL;
-	bool	 asked = q->given == NULL && !c->args.yes &&
-		    !c->args.dry_run && isatty(STDIN_FILENO);
-	char	*answer = q->given != NULL ? xstrdup(q->given) : NULL;
-	size_t	 size = 0;
-	bool	 stays = false;
+	char	*answer = NULL;
 
-	if (asked) {
-		display_print(stderr, "%s [%s]: ", q->text, q->now);
-		stays = getline(&answer, &size, stdin) < 0;
-		if (!stays)
-			answer[strcspn(answer, "\r\n")] = '\0';
-		stays = stays || answer[0] == '\0';
-	}
-	if (answer != NULL && (stays ||
-	    (strcmp(answer, q->now) == 0 && !in_variable))) {
-		free(answer);
-		answer = NULL;
-	}
-	return answer;
+	if (q->given != NULL)
+		answer = xstrdup(q->given);
+	else if (!c->args.yes && !c->args.dry_run && isatty(STDIN_FILENO))
+		answer = ask(q);
+	if (answer == NULL || strcmp(answer, q->now) != 0)
+		return answer;
+	/* It counts, but is only in a variable: see setup_prepare(). */
+	if (c->args.dry_run && conf_variable(q->key) != NULL)
+		return answer;
+	free(answer);
+	return NULL;
 }
 
 static int

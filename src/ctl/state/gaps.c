@@ -2,10 +2,10 @@
  * gaps.c - newest events without a row in an outbox that is alone
  *
  * Such a row was deleted by hand, or never made.  It is critical only if it is
- * proved that the message was never sent: by a row that was delivered before the
- * event occurred and is kept, since whoever deletes delivered rows deletes the
- * oldest; by a stream that has all that it ever had, and not this message; or by
- * its newest messages, if the event is later than one of them and in none.
+ * proved that the message was never sent: by a row that was delivered before
+ * the event occurred and is kept, since whoever deletes delivered rows deletes
+ * the oldest; by a stream that has all that it ever had, and not this message;
+ * or by its newest messages, if the event is later than one and in none.
  */
 
 #include "ctl/state/state_impl.h"
@@ -20,7 +20,7 @@
 #include "util/clock.h"
 #include "util/xalloc.h"
 
-#define GAPS_GLANCE	200	/* events, of which none lacks a row, as a rule */
+#define GAPS_GLANCE	200	/* events; as a rule none of them lacks a row */
 #define GAPS_EVENTS	1000	/* if one does; and messages of the stream */
 #define GAPS_ASK_MS	3000	/* for these messages */
 #define GAPS_CLOCK_S	3	/* between the clocks of broker and database,
@@ -155,11 +155,55 @@ ask_stream(struct gaps *g, const struct pub *bus)
 }
 
 /*
+ * Was an event never sent?  It is in none of the newest messages, and one of
+ * these proves it: a row that was delivered before it occurred; the stream, if
+ * that has all of its messages, and the event is not from before it, when it
+ * may have been sent to another; or the newest messages, which were stored
+ * after their own events occurred, if it is later than the oldest of them.
+ */
+static void
+put_unsent(const struct gaps *g)
+{
+	struct store	*s = g->c->store;
+
+	store_put(s, "{e.sequence} NOT IN (0:stored) "
+	    "AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
+	    "FROM {outbox} :oldest LIMIT 1), FALSE):whole:since)",
+	    SQL_LIST("stored", g->stored, g->nstored),
+	    SQL_EITHER("oldest", store_index(s) == INDEX_BY_TIME,
+	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}",
+	    "ORDER BY {global_sequence}"),
+	    SQL_IF("whole", g->whole, " OR {e.occurred_at} > :created"),
+	    SQL_TEXT("created", g->created),
+	    SQL_IF("since", g->since > 0,
+	    " OR {e.occurred_at} > FROM_UNIXTIME(:seconds)"),
+	    SQL_NUMBER("seconds", g->since / 1000 + GAPS_CLOCK_S));
+}
+
+/* The types of the newest rows, dead letters and messages. */
+static void
+put_used_types(const struct gaps *g)
+{
+	struct store	*s = g->c->store;
+
+	store_put(s, "(SELECT DISTINCT {e.event_type} AS type "
+	    "FROM ((SELECT {global_sequence} AS n FROM {outbox} "
+	    "ORDER BY {global_sequence} DESC LIMIT :max):letters:messages) "
+	    "AS t JOIN {events} AS e ON {e.sequence} = t.n)",
+	    SQL_NUMBER("max", GAPS_EVENTS),
+	    SQL_IF("letters", !store_is_pillar(s),
+	    " UNION (SELECT global_sequence FROM {dead} "
+	    "ORDER BY global_sequence DESC LIMIT 100)"),
+	    SQL_IF("messages", g->nstored > 0,
+	    " UNION (SELECT {sequence} FROM {events} "
+	    "WHERE {sequence} IN (:stored))"),
+	    SQL_LIST("stored", g->stored, g->nstored));
+}
+
+/*
  * How many still have no row, nor one of an open transaction, and which of
- * these were never sent.  An event from before the stream may have been sent to
- * another.  What was stored was stored after its event occurred.  Types that
- * neither the newest rows and dead letters nor the messages have are left out
- * on purpose.
+ * these were never sent.  Types that are not in use are left out on purpose;
+ * where none is in use yet, events of all types count.
  */
 static void
 put_count(const struct gaps *g)
@@ -172,38 +216,15 @@ put_count(const struct gaps *g)
 	    "WHERE {e.sequence} IN (:events) AND {e.sequence} > "
 	    "(SELECT reconcile_watermark FROM {settings} WHERE id = 1) "
 	    "AND :missing:known) AS t GROUP BY unsent",
+	    SQL_PUT("unsent", s, put_unsent(g)),
 	    SQL_PUT("joins", s, reconcile_put_joins(s)),
 	    SQL_LIST("events", g->missing, g->nmissing),
 	    SQL_PUT("missing", s, reconcile_put_missing(s)),
-
-	    SQL_PART("unsent", SQL("{e.sequence} NOT IN (0:stored) "
-	    "AND (COALESCE({e.occurred_at} > (SELECT {published_at} "
-	    "FROM {outbox} :oldest LIMIT 1), FALSE):whole:since)")),
-	    SQL_LIST("stored", g->stored, g->nstored),
-	    SQL_EITHER("oldest", store_index(s) == INDEX_BY_TIME,
-	    "WHERE {published_at} IS NOT NULL ORDER BY {published_at}",
-	    "ORDER BY {global_sequence}"),
-	    SQL_IF("whole", g->whole, " OR {e.occurred_at} > :created"),
-	    SQL_TEXT("created", g->created),
-	    SQL_IF("since", g->since > 0,
-	    " OR {e.occurred_at} > FROM_UNIXTIME(:seconds)"),
-	    SQL_NUMBER("seconds", g->since / 1000 + GAPS_CLOCK_S),
-
 	    SQL_IF("of_type", g->choose,
 	    " LEFT JOIN :types AS k ON k.type = {e.event_type}"),
 	    SQL_IF("known", g->choose,
 	    " AND (k.type IS NOT NULL OR NOT EXISTS :types)"),
-	    SQL_PART("types", SQL("(SELECT DISTINCT {e.event_type} AS type "
-	    "FROM ((SELECT {global_sequence} AS n FROM {outbox} "
-	    "ORDER BY {global_sequence} DESC LIMIT :max):letters:messages) "
-	    "AS t JOIN {events} AS e ON {e.sequence} = t.n)")),
-	    SQL_NUMBER("max", GAPS_EVENTS),
-	    SQL_IF("letters", !store_is_pillar(s),
-	    " UNION (SELECT global_sequence FROM {dead} "
-	    "ORDER BY global_sequence DESC LIMIT 100)"),
-	    SQL_IF("messages", g->nstored > 0,
-	    " UNION (SELECT {sequence} FROM {events} "
-	    "WHERE {sequence} IN (:stored))"));
+	    SQL_PUT_IF("types", g->choose, s, put_used_types(g)));
 }
 
 int

@@ -18,12 +18,47 @@ limit_json(const json_t *config, const char *name, json_int_t unit)
 	return n > 0 ? json_integer(n / unit) : json_null();
 }
 
-static json_t *
-copy_of(const json_t *o, const char *name)
+/* The broker's member of that name, under ours. */
+static void
+put_copy(json_t *o, const char *ours, const json_t *from, const char *name)
 {
-	json_t	*v = json_object_get(o, name);
+	json_t	*v = json_object_get(from, name);
 
-	return v == NULL ? json_null() : json_incref(v);
+	json_object_set_new(o, ours, v == NULL ? json_null() : json_incref(v));
+}
+
+static void
+put_config(json_t *o, const json_t *config)
+{
+	put_copy(o, "subjects", config, "subjects");
+	put_copy(o, "retention", config, "retention");
+	put_copy(o, "storage", config, "storage");
+	put_copy(o, "replicas", config, "num_replicas");
+	json_object_set_new(o, "duplicate_window_ms", json_integer(
+	    (json_int_t)(member_number(config, "duplicate_window") / MS_NS)));
+	json_object_set_new(o, "max_messages",
+	    limit_json(config, "max_msgs", 1));
+	json_object_set_new(o, "max_bytes",
+	    limit_json(config, "max_bytes", 1));
+	json_object_set_new(o, "max_age_ms",
+	    limit_json(config, "max_age", MS_NS));
+	json_object_set_new(o, "max_message_bytes",
+	    limit_json(config, "max_msg_size", 1));
+	json_object_set_new(o, "max_per_subject",
+	    limit_json(config, "max_msgs_per_subject", 1));
+	put_copy(o, "discard", config, "discard");
+	json_object_set_new(o, "sealed",
+	    json_boolean(json_is_true(json_object_get(config, "sealed"))));
+}
+
+static void
+put_messages(json_t *o, const json_t *state)
+{
+	put_copy(o, "messages", state, "messages");
+	put_copy(o, "bytes", state, "bytes");
+	put_copy(o, "first_sequence", state, "first_seq");
+	put_copy(o, "last_sequence", state, "last_seq");
+	put_copy(o, "consumers", state, "consumer_count");
 }
 
 static json_t *
@@ -31,34 +66,14 @@ info_json(const struct ctl *c, const struct buf *answer)
 {
 	json_t	*info = json_loadb(answer->data, answer->len, 0, NULL);
 	json_t	*config = json_object_get(info, "config");
-	json_t	*state = json_object_get(info, "state");
 	json_t	*o = json_pack("{s:s, s:b}", "stream", c->conf->nats.stream,
 		    "exists", config != NULL);
 
-	if (config != NULL)
-		json_object_update_new(o, json_pack("{s:o, s:o, s:o, s:o, s:I, "
-		    "s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
-		    "s:o, s:o, s:o, s:o, s:o, s:o}",
-		    "subjects", copy_of(config, "subjects"),
-		    "retention", copy_of(config, "retention"),
-		    "storage", copy_of(config, "storage"),
-		    "replicas", copy_of(config, "num_replicas"),
-		    "duplicate_window_ms", (json_int_t)(member_number(config,
-		    "duplicate_window") / MS_NS),
-		    "max_messages", limit_json(config, "max_msgs", 1),
-		    "max_bytes", limit_json(config, "max_bytes", 1),
-		    "max_age_ms", limit_json(config, "max_age", MS_NS),
-		    "max_message_bytes", limit_json(config, "max_msg_size", 1),
-		    "max_per_subject", limit_json(config,
-		    "max_msgs_per_subject", 1),
-		    "discard", copy_of(config, "discard"),
-		    "sealed", json_is_true(json_object_get(config, "sealed")),
-		    "created", copy_of(info, "created"),
-		    "messages", copy_of(state, "messages"),
-		    "bytes", copy_of(state, "bytes"),
-		    "first_sequence", copy_of(state, "first_seq"),
-		    "last_sequence", copy_of(state, "last_seq"),
-		    "consumers", copy_of(state, "consumer_count")));
+	if (config != NULL) {
+		put_config(o, config);
+		put_copy(o, "created", info, "created");
+		put_messages(o, json_object_get(info, "state"));
+	}
 	json_object_set_new(o, "findings", broker_verdict(c, answer));
 	json_decref(info);
 	return o;
