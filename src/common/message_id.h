@@ -39,8 +39,9 @@ struct message_id {
  * this order.  Each is preceded by its length, 8 bytes, little endian; NULL
  * has the length 2^64 - 1 and no bytes.  occurred_at is 8 bytes: microseconds
  * since 1970 in UTC, little endian.  What msg.left_out names counts as NULL:
- * columns of an application's own table that change by themselves.  The hash stays the same for every resend,
- * takeover and restore of an event.  Needs the event with its payload.
+ * columns of an application's own table that change by themselves.  The hash
+ * stays the same for every resend, takeover and restore of an event.  Needs
+ * the event with its payload.
  */
 uint64_t message_hash(const struct msg *);
 

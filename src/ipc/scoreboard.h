@@ -231,8 +231,9 @@ struct scoreboard {
 
 /*
  * Create the file anew and map it for this process and its children.  The last
- * minutes of the master before are kept.  *fd stays open, for scoreboard_live(); the caller closes it.  Returns NULL with an
- * error, and then nothing stays open or mapped.
+ * minutes of the master before are kept.  *fd stays open, for
+ * scoreboard_live(); the caller closes it.  Returns NULL with an error, and
+ * then nothing stays open or mapped.
  */
 struct scoreboard	*scoreboard_create(const char *path, int *fd,
 			    struct err *);

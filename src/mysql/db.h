@@ -46,10 +46,10 @@ void		 db_observe(struct db *, void (*)(void *arg, const char *what,
 /*
  * Connect to one host of the list and prepare the session: whatever the server
  * is set to, a statement means and does the same in each (db_session.c); UTC,
- * READ COMMITTED, short lock waits.  Each call tries the next host, and after a success the
- * first one again, unless that success ended with DB_READONLY.  Refuses a
- * server that is read-only, that is no ready member of its Galera cluster, or
- * that logs statements only.
+ * READ COMMITTED, short lock waits.  Each call tries the next host, and after
+ * a success the first one again, unless that success ended with DB_READONLY.
+ * Refuses a server that is read-only, that is no ready member of its Galera
+ * cluster, or that logs statements only.
  */
 int		 db_open(struct db *, struct err *);
 void		 db_close(struct db *);

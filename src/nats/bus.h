@@ -18,9 +18,9 @@ struct pub	bus_new(const struct conf *, const char *name);
 
 /*
  * Send the request "INFO" or "CREATE" about nats.stream to JetStream's API, or
- * "NAMES" about all streams, with no batch out; body is its JSON, or "".  Blocks for timeout_ms at most.
- * Appends the answer, JSON that has "error" if the server refused.  -1: there
- * was no answer, see err.
+ * "NAMES" about all streams, with no batch out; body is its JSON, or "".
+ * Blocks for timeout_ms at most.  Appends the answer, JSON that has "error" if
+ * the server refused.  -1: there was no answer, see err.
  */
 int		bus_ask_stream(struct pub *, const char *what,
 		    const char *body, int64_t timeout_ms, struct buf *answer,
