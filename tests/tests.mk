@@ -203,7 +203,8 @@ check_candidates_SOURCES = tests/store/check_candidates.c
 check_claim_SOURCES = tests/store/check_claim.c tests/store/claim_test.h \
 	tests/store/store_fetch.c tests/store/store_settle.c
 check_class_SOURCES = tests/store/check_class.c
-check_db_SOURCES = tests/mysql/check_db.c tests/mysql/session.c \
+check_db_SOURCES = tests/mysql/check_db.c tests/mysql/server.c \
+	tests/mysql/server_test.h tests/mysql/session.c \
 	tests/mysql/session_test.h
 check_driver_SOURCES = tests/driver/check_driver.c \
 	tests/driver/driver_http.c tests/driver/driver_local.c \
