@@ -22,8 +22,9 @@
 #define COUNT	64u
 #define CHECK	128u
 #define LIST	256u
+#define PLAIN	512u
 #define BUS	(LIST | STREAM | PUBLISH | PURGE | DELETE | SHOW | COUNT | CHECK)
-#define DB	(PRODUCE | COUNT | CHECK)
+#define DB	(PRODUCE | COUNT | CHECK | PLAIN)
 
 #define USAGE	2
 #define MARGIN	"                            "	/* of the help */
@@ -54,8 +55,10 @@ static const struct option_row rows[] = {
 	    "where its password is" },
 	{ "database", IS_TEXT, AT(database), DB, 0, 0, "NAME",
 	    "the database" },
-	{ "nats", IS_TEXT, AT(nats), BUS, 0, 0, "URL",
-	    "the NATS server" },
+	{ "timeout", IS_NUMBER, AT(timeout), PRODUCE | PLAIN, 1, 3600,
+	    "SECONDS", "longest wait for an answer (none; plain: 5)" },
+	{ "nats", IS_TEXT, AT(nats), BUS | PLAIN, 0, 0, "URL",
+	    "the NATS server; plain: of several, with commas, and no database" },
 	{ "creds", IS_TEXT, AT(creds), BUS, 0, 0, "FILE",
 	    "NATS credentials file" },
 	{ "nats-ca", IS_TEXT, AT(nats_ca), BUS, 0, 0, "FILE",
@@ -86,8 +89,12 @@ static const struct option_row rows[] = {
 	    "replicas (1)" },
 	{ "delete", IS_FLAG, AT(delete), STREAM, 0, 0, NULL,
 	    "delete it, if it is there" },
-	{ "subject", IS_TEXT, AT(subject), PUBLISH, 0, 0, "SUBJECT",
+	{ "subject", IS_TEXT, AT(subject), PUBLISH | PLAIN, 0, 0, "SUBJECT",
 	    "where to" },
+	{ "every", IS_NUMBER, AT(every), PLAIN, 0, 60000, "MS",
+	    "pause after a success (20)" },
+	{ "seconds", IS_NUMBER, AT(seconds), PLAIN, 0, 86400, "N",
+	    "for so long (until a signal)" },
 	{ "id", IS_TEXT, AT(id), PUBLISH, 0, 0, "ID",
 	    "Nats-Msg-Id" },
 	{ "header", IS_LIST, AT(headers), PUBLISH, 0, 0, "KEY=VALUE",
@@ -166,6 +173,8 @@ static const struct command {
 	{ "produce", PRODUCE, lab_produce, "commit events" },
 	{ "check", CHECK, lab_check, "compare the events with the stream" },
 	{ "count", COUNT, lab_count, "one line of progress" },
+	{ "plain", PLAIN, lab_plain,
+	    "a plain client: the longest pause between two successes" },
 	{ "list", LIST, lab_list,
 	    "a line a message: its number, its event's, its time (ns)" },
 	{ "show", SHOW, lab_show, "print a stored message" },
@@ -288,6 +297,10 @@ check(const struct command *c, const struct lab_opts *o)
 	require(c, BUS, "nats", o->nats);
 	require(c, BUS ^ PUBLISH, "stream", o->stream);
 	require(c, PUBLISH, "subject", o->subject);
+	if (c->bit == PLAIN && o->nats != NULL) {
+		require(c, PLAIN, "subject", o->subject);
+		return;
+	}
 	require(c, DB, "database", o->database);
 	require(c, DB, "socket or --host",
 	    o->socket != NULL ? o->socket : o->host);
@@ -307,7 +320,8 @@ main(int argc, char **argv)
 		.user = "root", .dup_window = 120, .max_msgs = -1,
 		.max_msg_size = -1, .replicas = 1, .events = 1000,
 		.keys = 100, .key_prefix = "k", .type = "lab.event",
-		.payload = 200, .producers = 1, .expect_dead = -1
+		.payload = 200, .producers = 1, .expect_dead = -1,
+		.every = 20
 	};
 
 	for (size_t i = 0; argc > 1 && i < NCOMMANDS; i++)
@@ -319,6 +333,8 @@ main(int argc, char **argv)
 	}
 	/* Pass the rest on as a command line of its own. */
 	argv[1] = argv[0];
+	if (c->bit == PLAIN)
+		o.timeout = 5;
 	parse(argc - 1, argv + 1, c, &o);
 	check(c, &o);
 	return c->run(&o);

@@ -26,6 +26,7 @@ struct lab_opts {
 	/* where the servers are */
 	const char	*socket, *host, *user, *password_env, *database;
 	const char	*nats, *creds, *nats_ca;
+	int64_t		 timeout;	/* s, of the database; 0: none */
 
 	/* stream, publish, show, ... */
 	const char	*stream, *subject, *subjects, *id, *data, *into;
@@ -39,6 +40,9 @@ struct lab_opts {
 	int64_t		 rollback;
 	const char	*key_prefix, *type, *producers_by, *count_file;
 	bool		 bulk, forever, same;
+
+	/* plain */
+	int64_t		 every, seconds;	/* ms; 0: until a signal */
 
 	/* produce, count, check: whose table; NULL: our events and outbox */
 	const char	*shape;
@@ -71,6 +75,8 @@ char		*lab_strdup(const char *);
  * hosts, separated by commas, takes the first that accepts writes.
  */
 MYSQL		*lab_db_try(const struct lab_opts *, char *why);
+/* False also if the server does not answer: it may be dying. */
+bool		 lab_db_takes_writes(MYSQL *);
 /* These end the program on failure. */
 MYSQL		*lab_db_open(const struct lab_opts *);
 MYSQL_RES	*lab_db_query(MYSQL *, const char *sql, bool stream);
@@ -142,5 +148,6 @@ int		 lab_show(const struct lab_opts *);
 int		 lab_produce(const struct lab_opts *);
 int		 lab_count(const struct lab_opts *);
 int		 lab_check(const struct lab_opts *);
+int		 lab_plain(const struct lab_opts *);
 
 #endif

@@ -118,11 +118,16 @@ static MYSQL *
 try_server(const struct lab_opts *o, const char *host, unsigned port,
     char *why)
 {
-	unsigned	 seconds = 10;
+	unsigned	 seconds = 10, answer = (unsigned)o->timeout;
 	MYSQL		*db;
 
 	if ((db = mysql_init(NULL)) == NULL)
 		errx(1, "mysql_init: out of memory");
+	if (answer > 0) {
+		seconds = 2;
+		mysql_options(db, MYSQL_OPT_READ_TIMEOUT, &answer);
+		mysql_options(db, MYSQL_OPT_WRITE_TIMEOUT, &answer);
+	}
 	mysql_options(db, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
 	mysql_options(db, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options(db, MYSQL_INIT_COMMAND, "SET NAMES utf8mb4");
@@ -135,20 +140,31 @@ try_server(const struct lab_opts *o, const char *host, unsigned port,
 	return NULL;
 }
 
-/* False also if the server does not answer: it may be dying. */
+/* The last column of the first row is this. */
 static bool
-takes_writes(MYSQL *db)
+answers(MYSQL *db, const char *sql, const char *text)
 {
 	MYSQL_RES	*res = NULL;
 	MYSQL_ROW	 row;
 	bool		 yes = false;
+	unsigned	 last;
 
-	if (mysql_query(db, "SELECT @@GLOBAL.read_only") == 0)
+	if (mysql_query(db, sql) == 0)
 		res = mysql_store_result(db);
-	if (res != NULL && (row = mysql_fetch_row(res)) != NULL)
-		yes = row[0] != NULL && strcmp(row[0], "0") == 0;
+	if (res != NULL && (row = mysql_fetch_row(res)) != NULL) {
+		last = mysql_num_fields(res) - 1;
+		yes = row[last] != NULL && strcmp(row[last], text) == 0;
+	}
 	mysql_free_result(res);
 	return yes;
+}
+
+/* A node of Galera without a majority says that it is not ready. */
+bool
+lab_db_takes_writes(MYSQL *db)
+{
+	return answers(db, "SELECT @@GLOBAL.read_only", "0") &&
+	    !answers(db, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'", "OFF");
 }
 
 MYSQL *
@@ -171,11 +187,14 @@ lab_db_try(const struct lab_opts *o, char *why)
 	    each = strtok_r(NULL, ",", &save)) {
 		port = split_host(each, host, sizeof(host));
 		db = try_server(o, host, port, why);
-		if (db != NULL && !takes_writes(db)) {
+		if (db != NULL && !lab_db_takes_writes(db)) {
 			snprintf(why, 256, "%s is read only", each);
 			mysql_close(db);
 			db = NULL;
 		}
+		/* Galera: see what was committed on other nodes before. */
+		if (db != NULL)
+			(void)mysql_query(db, "SET SESSION wsrep_sync_wait = 7");
 	}
 	free(list);
 	return db;

@@ -135,15 +135,18 @@ outcome_of(struct producer *p)
 	case 1205:	/* lock wait */
 	case 1213:	/* deadlock */
 	case 1412:	/* the table is a new one */
+	case 3101:	/* group replication: another member changed the rows */
 		return AGAIN;
 	case 1047:	/* Galera: not ready */
 	case 1053:	/* shutdown */
+	case 1180:	/* Galera: lost its majority in COMMIT */
 	case 1290:	/* read only: another server is the primary now */
 	case 1836:	/* read only by another name */
 	case 1927:	/* killed */
 	case 2006:
 	case 2013:
 	case 2055:
+	case 3100:	/* group replication: the member left its group */
 	case 4031:	/* idle for too long */
 		return LOST;
 	}

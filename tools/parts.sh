@@ -51,8 +51,7 @@ group_of() {
 		echo ctl ;;
 	*/run_faults.sh)
 		echo faults ;;
-	*/run_cluster.sh | */run_galera.sh | */run_failover.sh | \
-	    */run_haproxy.sh)
+	*/run_cluster.sh | */run_galera.sh | */run_failover.sh)
 		echo cluster ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
 	    */run_api.sh | */*dashboard.sh | */run_metrics.sh | */*prometheus*.sh)
@@ -132,6 +131,7 @@ part_analyzers() {
 	need_main
 	step 'manual pages' mandoc -T lint -W warning man/*.[1578]
 	step 'shellcheck' shellcheck -S warning quickstart tools/sandbox \
+	    tools/cluster.sh tools/wsrep_sst_copied \
 	    tools/build.sh tools/check tools/parts.sh tools/due.sh \
 	    tools/slow tools/test tools/top_pictures \
 	    tests/*.sh tests/*/*.sh tests/fuzz/run tools/coverage \

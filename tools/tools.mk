@@ -2,8 +2,8 @@
 
 check_PROGRAMS += lab
 lab_SOURCES = tools/lab.c tools/lab.h tools/lab_check.c tools/lab_conn.c \
-	tools/lab_label.c tools/lab_produce.c tools/lab_read.c \
-	tools/lab_shape.c tools/lab_stream.c
+	tools/lab_label.c tools/lab_plain.c tools/lab_produce.c \
+	tools/lab_read.c tools/lab_shape.c tools/lab_stream.c
 lab_LDADD = $(MYSQL_LIBS) $(NATS_LIBS) $(DEFLATE_LIBS) -lpthread
 
 # Which lines of src/ the tests run; tools/coverage.
@@ -38,6 +38,6 @@ $(analyzed:.c=.analyze): %.analyze:
 	    $(if $(filter $*,$(hashes)),$(analyze_less)) -c $(srcdir)/$*.c \
 	    -o /dev/null
 
-EXTRA_DIST += tools/build.sh tools/check tools/coverage tools/due.sh \
-	tools/embed tools/parts.sh tools/sandbox tools/slow tools/test \
-	tools/top_pictures
+EXTRA_DIST += tools/build.sh tools/check tools/cluster.sh tools/coverage \
+	tools/due.sh tools/embed tools/parts.sh tools/sandbox tools/slow \
+	tools/test tools/top_pictures tools/wsrep_sst_copied

@@ -1,29 +1,18 @@
 # cluster.sh - brokers that are a cluster, and who leads the stream EVENTS;
 # sourced by bash after lib.sh
 #
-# cluster_start makes BROKERS, each in $DIR by its name; else there is one.
+# cluster_start makes BROKERS, each in $DIR by its name; else there is one, which
+# is called nats.
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
 BROKERS=(nats)
 CLUSTER_LINES=()		# for nats.conf of each
 
+# cluster_start N: n1, n2, ...
 cluster_start() {
-	local name port ports=() routes=''
-	BROKERS=("$@")
-	for name; do
-		port=$(free_port)
-		ports+=("$port")
-		routes+="${routes:+, }\"nats://127.0.0.1:$port\""
-	done
-	for name; do
-		"$SANDBOX" start nats "$DIR/$name" "server_name: $name" \
-		    "cluster {name: c, listen: \"127.0.0.1:${ports[0]}\"
-		    routes: [$routes]}" "${CLUSTER_LINES[@]}" > /dev/null ||
-		    return
-		ports=("${ports[@]:1}")
-	done
-	wait_for 30 has_meta_leader
+	mapfile -t BROKERS < <(seq -f n%g "$1")
+	"$SANDBOX" cluster nats "$DIR" "$1" "${CLUSTER_LINES[@]}" > /dev/null
 }
 
 broker_field() { sed -n "s/^$2=//p" "$DIR/$1/env"; }

@@ -9,7 +9,7 @@ is_short && skip_all 'a long test'
 
 start_servers
 CLUSTER_LINES=('lame_duck_duration: "30s"' 'lame_duck_grace_period: "1s"')
-check 'three brokers have a leader' cluster_start n1 n2 n3
+check 'three brokers have a leader' cluster_start 3
 within 60 'a stream with three replicas' cluster_stream 600
 
 WORKERS=3 write_conf

@@ -134,7 +134,7 @@ stop_master "$MASTER"
 #
 # A replica that lacks some becomes the leader
 #
-check 'three brokers have a leader' cluster_start n1 n2 n3
+check 'three brokers have a leader' cluster_start 3
 within 60 'a stream with three replicas' cluster_stream 600
 clear_rows
 sql 'DELETE FROM outbox_streams'

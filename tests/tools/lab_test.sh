@@ -387,6 +387,38 @@ test_wait() {
 	finds "--wait ends at the deadline" 1 "7 1 0 0 0 0 0" --wait 1
 }
 
+# frozen DIRECTORY: its server stands still for 1.5 s
+frozen() {
+	pid=$(cut -d' ' -f1 "$dir/$1/process")
+	sleep 1
+	kill -STOP "$pid"
+	sleep 1.5
+	kill -CONT "$pid"
+}
+
+# pauses NAME: the output of plain has one of about that length
+pauses() {
+	ms=$(sed -n 's/.* longest_ms \([0-9]*\) .*/\1/p' "$dir/out")
+	[ "${ms:-0}" -ge 1400 ] && [ "$ms" -lt 6000 ]
+	result "$1" $? "$(cat "$dir/out")"
+}
+
+test_plain() {
+	fresh
+	db plain --seconds 5 >"$dir/out" &
+	pid_plain=$!
+	frozen db
+	wait $pid_plain
+	pauses 'plain: the longest pause between two commits'
+	is 'plain: its rows are there' "$(sql 'SELECT COUNT(*) FROM lab_plain')" \
+	    "$(sed 's/done \([0-9]*\) .*/\1/' "$dir/out")"
+	bus plain --subject events.plain --seconds 5 >"$dir/out" &
+	pid_plain=$!
+	frozen nats
+	wait $pid_plain
+	pauses 'plain: the longest pause between two messages'
+}
+
 test_produce() {
 	fresh
 	is 'produce prints its number' "$(db produce --events 300 --keys 7 \
@@ -639,6 +671,7 @@ run() {
 	test_dead
 	test_since
 	test_wait
+	test_plain
 	test_produce
 	test_kinds
 	test_late

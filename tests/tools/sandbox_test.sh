@@ -5,7 +5,7 @@ set -u
 top=${srcdir:-.}
 [ -x "$top/tools/sandbox" ] || top=$(dirname -- "$0")/../..
 tool=$(realpath -- "$top/tools/sandbox")
-export OUTBOX_SANDBOX_TIMEOUT=20
+export OUTBOX_SANDBOX_TIMEOUT=40
 PATH=$PATH:/usr/local/sbin:/usr/sbin
 if [ "${OUTBOX_CHECK:-full}" = short ]; then
 	echo '1..0 # SKIP a long test'
@@ -205,6 +205,92 @@ mysql() {
 	    stop "$my"
 }
 
+# The other members go on without one, which comes back with what it missed.
+cluster() {
+	local kind=$1 at=$dir/$1
+	shift
+	"$tool" cluster "$kind" "$at" "$@" || return
+	is "$(of "$at" KIND)" "$kind" && "${kind}_cluster" || return
+	"$tool" stop "$at" && stopped "$at/n1" && stopped "$at/n2"
+}
+
+# member CLUSTER N: SQL of that member; becomes WANT: waits for it
+member() { "$tool" sql "$dir/$1/n$2" -NBe "$3"; }
+becomes() {
+	local want=$1 tries=100
+	shift
+	until [ "$("$@" 2>&1)" = "$want" ]; do
+		((tries-- > 0)) || { is "$("$@" 2>&1)" "$want"; return; }
+		sleep 0.2
+	done
+}
+
+wsrep() { member galera "$1" "SELECT variable_value FROM
+    information_schema.global_status WHERE variable_name = 'wsrep_$2'"; }
+
+galera_cluster() {
+	is "$(of "$dir/galera" HOSTS)" \
+	    "$(printf '127.0.0.1:%s,' "$(of "$dir/galera/n1" PORT)" \
+	    "$(of "$dir/galera/n2" PORT)" "$(of "$dir/galera/n3" PORT)" |
+	    sed 's/,$//')" &&
+	    "$tool" kill "$dir/galera/n1" &&
+	    becomes 2 wsrep 2 cluster_size &&
+	    member galera 2 'CREATE DATABASE d' &&
+	    "$tool" restart "$dir/galera/n1" &&
+	    becomes Synced wsrep 1 local_state_comment &&
+	    is "$(member galera 1 "SHOW DATABASES LIKE 'd'")" d &&
+	    grep -q 'Receiving IST: ' "$dir/galera/n1/log"
+}
+
+replicas_cluster() {
+	member replicas 1 'CREATE DATABASE d' &&
+	    becomes d member replicas 2 "SHOW DATABASES LIKE 'd'" &&
+	    is "$(member replicas 2 'SELECT @@read_only')" 1
+}
+
+online() { member group "$1" "SELECT COUNT(*) FROM
+    performance_schema.replication_group_members
+    WHERE member_state = 'ONLINE'"; }
+
+group_cluster() {
+	is "$(member group 1 'SELECT @@read_only')" 0 &&
+	    is "$(member group 2 'SELECT @@read_only')" 1 &&
+	    "$tool" stop "$dir/group/n3" && becomes 2 online 1 &&
+	    member group 1 'CREATE DATABASE d' &&
+	    "$tool" restart "$dir/group/n3" && becomes 3 online 1 &&
+	    becomes d member group 3 "SHOW DATABASES LIKE 'd'"
+}
+
+# To how many others a broker has routes, by its monitoring port.
+routes() {
+	local at=$dir/nats/n$1
+	exec 5<>"/dev/tcp/$(of "$at" HOST)/$(of "$at" HTTP_PORT)" || return
+	printf 'GET /routez HTTP/1.0\r\n\r\n' >&5
+	timeout 10 cat <&5 | sed -n 's/.*"remote_id": "\(.*\)".*/\1/p' |
+	    sort -u | wc -l
+}
+
+nats_cluster() {
+	becomes 2 routes 1 && "$tool" kill "$dir/nats/n3" &&
+	    becomes 1 routes 1 && "$tool" restart "$dir/nats/n3" &&
+	    becomes 2 routes 1
+}
+
+# The same member is without a link, then without one to the others.
+cut_and_joined() {
+	local at=$dir/galera
+	rm -rf "$at" && "$tool" cluster galera "$at" 3 --netns || return
+	"$tool" cut "$at/n1" && becomes OFF wsrep 1 ready &&
+	    becomes 2 wsrep 2 cluster_size &&
+	    ! timeout 1 bash -c ": </dev/tcp/$(of "$at/n1" HOST)/$(of "$at/n1" PORT)" &&
+	    "$tool" join "$at/n1" && becomes 3 wsrep 1 cluster_size &&
+	    "$tool" cut "$at/n1" peers && becomes OFF wsrep 1 ready &&
+	    bash -c ": </dev/tcp/$(of "$at/n1" HOST)/$(of "$at/n1" PORT)" &&
+	    "$tool" join "$at/n1" && becomes 3 wsrep 1 cluster_size &&
+	    "$tool" stop "$at" &&
+	    ! ip netns list | grep "$(of "$at/n1" NETNS)"
+}
+
 try "mariadb starts, without keeping the caller's pipe" \
     start_by_pipe mariadb "$my" innodb_buffer_pool_size=32M
 try "nats starts, without keeping the caller's pipe" start_by_pipe nats "$nats"
@@ -238,4 +324,8 @@ try "the copy of a running directory counts as stopped" copy_is_stopped
 try "a failed start says why and leaves no server" says_why
 try "stop of a directory that does not exist succeeds" "$tool" stop "$dir/none"
 try "mysql: start, sql, kill, restart, stop" mysql
+for kind in nats replicas galera group; do
+	try "cluster $kind: a member goes and comes" cluster $kind
+done
+try 'cluster: links are cut and mended' cut_and_joined
 echo "1..$count"
