@@ -130,13 +130,20 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 --
--- The workers that are alive.
+-- The workers that are alive, and the last rows of hosts that vanished.  instance
+-- is the master's: two hosts may have one name.  server is the database server
+-- that the worker uses.  away has the names of the destinations that it has not
+-- reached for a while, in order and separated by commas; NULL: it reaches all.
 --
 CREATE TABLE IF NOT EXISTS outbox_workers (
 	id		VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin
 			    NOT NULL,
 	hostname	VARCHAR(255) NULL DEFAULT NULL,
 	pid		INT UNSIGNED NULL DEFAULT NULL,
+	instance	VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin
+			    NULL DEFAULT NULL,
+	server		VARCHAR(255) NULL DEFAULT NULL,
+	away		VARCHAR(1000) NULL DEFAULT NULL,
 	started_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	updated_at	TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6),
 	heartbeat_until	TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
@@ -317,6 +324,9 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- number, and missing_at is when the first of them was missed.  accepted has
 -- those of which an operator said so: they are never expected again.
 --
+-- rival is a database server, not of our history, that was found to publish
+-- under our outbox id (split brain), last at rival_at.
+--
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
 	created		VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin
@@ -371,6 +381,8 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 			    NULL DEFAULT NULL,
 	accepted	MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
+	rival		VARCHAR(255) NULL DEFAULT NULL,
+	rival_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	PRIMARY KEY (name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

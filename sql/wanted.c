@@ -87,6 +87,12 @@ static const struct schema_column outbox_workers[] = {
 	  "VARCHAR(255) NULL DEFAULT NULL" },
 	{ "pid", "int", 0, "", true, true, false,
 	  "INT UNSIGNED NULL DEFAULT NULL" },
+	{ "instance", "varchar", 16, "ascii_bin", true, true, false,
+	  "VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NULL DEFAULT NULL" },
+	{ "server", "varchar", 255, "utf8mb4_bin", true, true, false,
+	  "VARCHAR(255) NULL DEFAULT NULL" },
+	{ "away", "varchar", 1000, "utf8mb4_bin", true, true, false,
+	  "VARCHAR(1000) NULL DEFAULT NULL" },
 	{ "started_at", "timestamp", 6, "", true, true, false,
 	  "TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)" },
 	{ "updated_at", "timestamp", 6, "", true, true, false,
@@ -269,6 +275,10 @@ static const struct schema_column outbox_streams[] = {
 	  "MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NULL DEFAULT NULL" },
 	{ "accepted", "mediumtext", 0, "ascii_bin", true, true, false,
 	  "MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NULL DEFAULT NULL" },
+	{ "rival", "varchar", 255, "utf8mb4_bin", true, true, false,
+	  "VARCHAR(255) NULL DEFAULT NULL" },
+	{ "rival_at", "timestamp", 6, "", true, true, false,
+	  "TIMESTAMP(6) NULL DEFAULT NULL" },
 };
 static const struct schema_index outbox_streams_keys[] = {
 	{ "PRIMARY", true, { "name" } },

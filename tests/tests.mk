@@ -29,6 +29,7 @@ system_tests = \
 	tests/tools/lab_test.sh \
 	tests/tools/quickstart_test.sh \
 	tests/tools/check_test.sh \
+	tests/tools/manual_test.sh \
 	tests/tools/readme_test.sh \
 	tests/tools/prometheus_test.sh \
 	tests/tools/replica_test.sh \
@@ -79,6 +80,7 @@ system_tests = \
 	tests/system/run_exits.sh \
 	tests/system/run_failover.sh \
 	tests/system/run_galera.sh \
+	tests/system/run_haproxy.sh \
 	tests/system/run_linger.sh \
 	tests/system/run_notify.sh \
 	tests/system/init_test.sh \
@@ -203,7 +205,8 @@ check_candidates_SOURCES = tests/store/check_candidates.c
 check_claim_SOURCES = tests/store/check_claim.c tests/store/claim_test.h \
 	tests/store/store_fetch.c tests/store/store_settle.c
 check_class_SOURCES = tests/store/check_class.c
-check_db_SOURCES = tests/mysql/check_db.c tests/mysql/session.c \
+check_db_SOURCES = tests/mysql/check_db.c tests/mysql/server.c \
+	tests/mysql/server_test.h tests/mysql/session.c \
 	tests/mysql/session_test.h
 check_driver_SOURCES = tests/driver/check_driver.c \
 	tests/driver/driver_http.c tests/driver/driver_local.c \
@@ -244,7 +247,8 @@ EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
 	tests/examples/run_examples.sh tests/examples/run_receiver.sh \
 	tests/lib/browser.sh tests/lib/cluster.sh tests/lib/cppcheck.cfg \
 	tests/lib/ctl.sh tests/lib/gcov_exit.c tests/lib/http.sh \
-	tests/lib/inline.sh tests/lib/lib.sh tests/lib/pillar.sh \
+	tests/lib/inline.sh tests/lib/lib.sh tests/lib/manual.sh \
+	tests/lib/pillar.sh \
 	tests/lib/pillar.sql tests/lib/pool.sh tests/lib/prune.sh \
 	tests/lib/replica.sh tests/lib/result.sh tests/lib/schema.jq \
 	tests/lib/shapes.sh tests/lib/shapes.sql tests/lib/timed.sh \

@@ -51,7 +51,8 @@ group_of() {
 		echo ctl ;;
 	*/run_faults.sh)
 		echo faults ;;
-	*/run_cluster.sh | */run_galera.sh | */run_failover.sh)
+	*/run_cluster.sh | */run_galera.sh | */run_failover.sh | \
+	    */run_haproxy.sh)
 		echo cluster ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
 	    */run_api.sh | */*dashboard.sh | */run_metrics.sh | */*prometheus*.sh)

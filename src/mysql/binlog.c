@@ -27,9 +27,7 @@
 #define SILENCE_MS	10000		/* the server beats each second */
 #define HEARTBEAT_NS	"1000000000"
 
-/* Far from the ids that people give their servers. */
-#define SERVER_ID_MIN	4000000000u
-#define SERVER_ID_RANGE	(UINT32_MAX - SERVER_ID_MIN)
+#define SERVER_ID_RANGE	(UINT32_MAX - BINLOG_SERVER_ID_MIN)
 
 struct binlog {
 	const struct conf	*conf;
@@ -107,7 +105,7 @@ binlog_keys(const struct binlog *b)
 static uint32_t
 server_id(void)
 {
-	return SERVER_ID_MIN + arc4random_uniform(SERVER_ID_RANGE);
+	return BINLOG_SERVER_ID_MIN + arc4random_uniform(SERVER_ID_RANGE);
 }
 
 static int

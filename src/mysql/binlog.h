@@ -18,6 +18,9 @@
 
 struct binlog;
 
+/* A stream's server id is random from here on, far from those of servers. */
+#define BINLOG_SERVER_ID_MIN	4000000000u
+
 /* conf is borrowed. */
 struct binlog	*binlog_new(const struct conf *);
 void		 binlog_free(struct binlog *);

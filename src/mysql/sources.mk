@@ -8,5 +8,6 @@ liboutbox_a_SOURCES += \
 	src/mysql/db_tls.c \
 	src/mysql/gtid.c src/mysql/gtid.h \
 	src/mysql/password_hash.c src/mysql/password_hash.h \
+	src/mysql/server.c src/mysql/server.h \
 	src/mysql/vanish.c src/mysql/vanish.h
 EXTRA_DIST += src/mysql/README.md

@@ -91,6 +91,12 @@ store_peer(const struct store *s)
 	return db_peer(s->db);
 }
 
+int
+store_cluster(struct store *s, struct server *server, struct err *e)
+{
+	return server_read(s->db, server, e);
+}
+
 enum db_fault
 store_fault(const struct store *s)
 {

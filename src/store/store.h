@@ -18,6 +18,7 @@
 #include "conf/conf.h"
 #include "conf/counts.h"
 #include "mysql/db.h"
+#include "mysql/server.h"
 #include "util/err.h"
 #include "util/isolate.h"
 #include "util/sequence_set.h"
@@ -45,6 +46,9 @@ void		 store_close(struct store *);
 bool		 store_is_open(const struct store *);
 const char	*store_id(const struct store *);
 const char	*store_peer(const struct store *);
+
+/* What the server is, alone or of which cluster, as server_read. */
+int		 store_cluster(struct store *, struct server *, struct err *);
 enum db_fault	 store_fault(const struct store *);
 
 /* Did a value make the last statement fail?  See db_refused_value. */

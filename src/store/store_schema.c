@@ -85,8 +85,9 @@ static const struct part {
 		"suspected_at", "look_after", "scrubber", "scrubber_until",
 		"scrub_for", "scrub_began", "scrub_at", "scrub_rows",
 		"scrub_ended", "scrub_whole", "scrub_ms", "missing",
-		"missing_at", "holes", "accepted"
+		"missing_at", "holes", "accepted", "rival", "rival_at"
 	} },
+	{ T_WORKERS, PROFILE_FULL, EITHER, { "instance", "server", "away" } },
 	{ T_AUDIT, OUTBOXCTL_ALONE, EITHER, {
 		"id", "at", "login", "unix_user", "command", "arguments",
 		"changed"
@@ -178,6 +179,9 @@ store_cost_of_column(const struct store *s, enum store_table t,
 			if (strcasecmp(x->columns[i], word) == 0)
 				p = x;
 	}
+	if (p != NULL && p->since == PROFILE_FULL && t == T_WORKERS)
+		return "a worker that reaches no destination keeps its "
+		    "partitions, and hosts do not say which server they use";
 	if (p != NULL && p->since == PROFILE_FULL)
 		return "a history that was checked once is not read again, so "
 		    "messages that the broker loses later are not found";

@@ -161,6 +161,7 @@ done <<'EOF'
 1|fail|^outbox_workers: column x has no default|ALTER TABLE outbox_workers ADD COLUMN x INT NOT NULL
 1|fail|^outbox_streams: no primary key|ALTER TABLE outbox_streams DROP PRIMARY KEY
 0|warn|^outbox_streams: no column accepted: .*checked once|ALTER TABLE outbox_streams DROP COLUMN accepted
+0|warn|^outbox_workers: no column away: a worker that reaches no destination keeps its partitions|ALTER TABLE outbox_workers DROP COLUMN away
 0|warn|^outbox_partitions: partition_key is utf8mb4_general_ci, but that of outbox is utf8mb4_bin|ALTER TABLE outbox_partitions MODIFY partition_key VARCHAR(64) COLLATE utf8mb4_general_ci NOT NULL
 1|fail|^outbox_dead_letters: no such table.*cannot run|DROP TABLE outbox_dead_letters
 1|fail|^outbox_settings: no such table.*cannot run|DROP TABLE outbox_settings
@@ -288,7 +289,9 @@ sql 'UPDATE outbox_settings SET schema_version = 1;
 	DROP COLUMN scrub_for, DROP COLUMN scrub_began, DROP COLUMN scrub_at,
 	DROP COLUMN scrub_rows, DROP COLUMN scrub_ended, DROP COLUMN scrub_ms,
 	DROP COLUMN missing, DROP COLUMN missing_at, DROP COLUMN holes,
-	DROP COLUMN accepted'
+	DROP COLUMN accepted, DROP COLUMN rival, DROP COLUMN rival_at;
+    ALTER TABLE outbox_workers DROP COLUMN instance, DROP COLUMN server,
+	DROP COLUMN away'
 check 'the daemon works with the schema version before its own' start_fleet
 stop_master "$MASTER"
 sql 'ALTER TABLE outbox_settings DROP COLUMN reconcile_watermark'
@@ -318,7 +321,7 @@ fill 1000
 sql 'ANALYZE TABLE outbox' > /dev/null
 exits 0 'Pillar: schema check exits with 0' schema check
 is "$(grep -c '^fail' <<< "$OUT")" 0 'Pillar: no failure'
-is "$(grep -c '^warn' <<< "$OUT")" 14 'Pillar: 14 warnings'
+is "$(grep -c '^warn' <<< "$OUT")" 17 'Pillar: 17 warnings'
 is "$(grep -c 'is not read by the daemon' <<< "$OUT")" 3 \
     'Pillar: notes on three indexes that are not used'
 is "$(grep -c 'coarser than' <<< "$OUT")" 4 'Pillar: four columns of seconds'
@@ -366,12 +369,12 @@ done &
 FILLER=$!
 ctl -c "$OP" schema upgrade --yes
 is "$RC$ERR" 0 'Pillar: schema upgrade beside a daemon: exit status 0'
-like "$OUT" '^14 changes made' 'Pillar: upgrade prints the number of changes'
+like "$OUT" '^17 changes made' 'Pillar: upgrade prints the number of changes'
 wait "$FILLER"
 drains 30 'Pillar: the daemon delivers all rows after the upgrade'
 is "$(sql "SELECT outbox_id FROM outbox_settings")" app \
     'Pillar: message ids go on with the name of the database'
-is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	14" \
+is "$(sql "SELECT command, changed FROM outbox_audit")" "schema upgrade	17" \
     'Pillar: schema upgrade is in the audit'
 ctl schema check
 is "$RC $(cut -d: -f1 <<< "$OUT" | sort -u)" '0 note' \

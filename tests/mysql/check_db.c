@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "mysql/db_impl.h"
 #include "lib/frame.h"
+#include "mysql/server_test.h"
 #include "mysql/session_test.h"
 
 static struct db	*db;	/* of the test, */
@@ -810,6 +811,7 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, quoted_text_arrives, 0, NROWS(quotes));
 	tcase_add_test(tc, name_is_quoted);
 
+	add_server(s, k);
 	add_session(s, k);
 
 	tc = add_case(s, "tls", k, strcmp(k->name, "mysql") == 0 ?

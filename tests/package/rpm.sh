@@ -40,7 +40,7 @@ is 'the files' "$(query -l | grep -v build-id |
     /usr/share/doc/outbox-master/examples/outbox-master.openrc \
     /usr/share/licenses/outbox-master-VERSION{,/COPYING} \
     /usr/share/man/man1/outboxctl.1 /usr/share/man/man5/outbox.yml.5 \
-    /usr/share/man/man7/outbox-{metrics,tables}.7 \
+    /usr/share/man/man7/outbox-{clusters,metrics,tables}.7 \
     /usr/share/man/man8/outbox-master.8 \
     /usr/share/outbox-master{,/grafana,/prometheus,/sql} \
     /usr/share/outbox-master/grafana/outbox-master.json \
