@@ -79,6 +79,7 @@ system_tests = \
 	tests/system/run_back.sh \
 	tests/system/run_exits.sh \
 	tests/system/run_failover.sh \
+	tests/system/run_server.sh \
 	tests/system/run_galera.sh \
 	tests/system/run_haproxy.sh \
 	tests/system/run_linger.sh \

@@ -290,8 +290,9 @@ duty_failed(struct janitor *j, struct duty *d, struct err *e)
  * janitor whose host has vanished.
  */
 static int
-prepare_session(struct janitor *j, struct err *e)
+prepare_session(void *arg, struct err *e)
 {
+	struct janitor		*j = arg;
 	const struct conf	*conf = j->a->conf;
 	unsigned		 count = (unsigned)conf->outbox.partition_count;
 
@@ -311,7 +312,9 @@ open_store(struct janitor *j)
 {
 	struct err	e;
 
-	if (store_open(j->store, &e) < 0 || prepare_session(j, &e) < 0) {
+	/* The test of the server may end with longer waits for locks. */
+	if (store_open(j->store, &e) < 0 ||
+	    store_hurry(j->store, true, &e) < 0) {
 		j->a->totals->connects_failed[TOTALS_DATABASE]++;
 		scoreboard_error(j->a->line, e.text);
 		close_store(j);
@@ -384,7 +387,9 @@ janitor_main(const struct janitor_args *a)
 	asked = drivers_new_asked(conf, "janitor");
 	j.store = store_new(conf, "janitor", ANSWER_MS);
 	store_observe(j.store, totals_statement, a->totals);
+	store_set_test(j.store, prepare_session, &j);
 	reconnect_init(&j.reconnect, "database");
+	j.reconnect.backoff.ceiling_ms = DB_PAUSE_MS;
 	j.reconnect.outage = a->database;
 	j.reconnect.follows = true;
 	j.reconcile.store = j.store;

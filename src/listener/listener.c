@@ -284,6 +284,7 @@ listener_main(const struct listener_args *a)
 	sig_leave_at_once();
 	setproctitle("-outbox-master: listener");
 	reconnect_init(&d.reconnect, "binlog");
+	d.reconnect.backoff.ceiling_ms = DB_PAUSE_MS;
 	d.reconnect.follows = true;
 	d.binlog = binlog_new(a->conf);
 	binlog_observe(d.binlog, totals_statement, a->totals);

@@ -385,18 +385,16 @@ prepare_dump(struct binlog *b, struct err *e)
 int
 binlog_open(struct binlog *b, struct err *e)
 {
-	const struct conf_list	*hosts = &b->conf->mysql.hosts;
+	bool	several = b->conf->mysql.hosts.n > 1;
 
 	binlog_close(b);
 	/* With several the watch chooses one for the stream, too. */
-	if (hosts->n > 1 && !db_is_open(b->watch) &&
-	    db_open(b->watch, e) < 0) {
+	if (several && !db_is_open(b->watch) && db_open(b->watch, e) < 0) {
 		b->db->fault = db_last_fault(b->watch);
 		return -1;
 	}
-	for (size_t i = 0; hosts->n > 1 && i < hosts->n; i++)
-		if (strcmp(hosts->items[i], db_peer(b->watch)) == 0)
-			b->db->next_host = i;
+	if (several)
+		db_prefer(b->db, db_peer(b->watch));
 	if (db_open(b->db, e) < 0) {
 		db_close(b->watch);
 		return -1;

@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,6 +27,11 @@
 #define FAULT_READ_ONLY_TRANSACTION	1792
 #define FAULT_READ_ONLY_MODE		1836
 #define FAULT_WSREP_NOT_READY		1047
+#define FAULT_COMMIT			1180	/* Galera: the node is cut off */
+#define FAULT_BEFORE_COMMIT		3100	/* MySQL: of its group, too */
+#define FAULT_NOT_CERTIFIED		3101	/* MySQL: another member won */
+#define FAULT_MEMBER_STATE		3796	/* MySQL: it is not ONLINE */
+#define FAULT_CONSISTENCY_WAIT		3797	/* MySQL: the member lags */
 #define FAULT_CHECKREAD			1020	/* MariaDB: record has changed */
 #define FAULT_SORT_ABORTED		1028
 #define FAULT_BIG_SELECT		1104
@@ -33,6 +39,8 @@
 #define FAULT_STATEMENT_TIME		1969	/* MariaDB: max_statement_time */
 #define FAULT_EXECUTION_TIME		3024	/* MySQL: max_execution_time */
 #define FAULT_SESSION_KILLED		3169	/* MySQL 8 */
+
+#define TRIAL_MS	2000	/* of an answer in the owner's test, at least */
 
 struct db_rows {
 	MYSQL_RES	*res;
@@ -63,6 +71,12 @@ static const struct {
 	{ FAULT_READ_ONLY_TRANSACTION, DB_READONLY },
 	{ FAULT_READ_ONLY_MODE, DB_READONLY },
 	{ FAULT_WSREP_NOT_READY, DB_READONLY },
+	/* Rolled back here; the cluster may have had it before we were cut off. */
+	{ FAULT_COMMIT, DB_LOST },
+	{ FAULT_BEFORE_COMMIT, DB_LOST },
+	{ FAULT_NOT_CERTIFIED, DB_BUSY },
+	{ FAULT_MEMBER_STATE, DB_BUSY },
+	{ FAULT_CONSISTENCY_WAIT, DB_BUSY },
 };
 
 /*
@@ -70,7 +84,7 @@ static const struct {
  * error: 110".  Put it in words.
  */
 static struct err
-error_text(const char *text, unsigned code)
+error_text(const char *text, unsigned code, int known)
 {
 	size_t		end = strlen(text), from;
 	bool		closed = end > 0 && text[end - 1] == ')';
@@ -87,8 +101,21 @@ error_text(const char *text, unsigned code)
 		err_set(&e, "%s", text);
 	else
 		err_set(&e, "%.*s%s%s", (int)from, text,
-		    strerror((int)number), closed ? ")" : "");
+		    strerror(known != 0 ? known : (int)number),
+		    closed ? ")" : "");
 	return e;
+}
+
+/* The server has not answered in time: another one is tried first. */
+static int
+gave_up(struct db *db, const char *what, unsigned code, struct err *e)
+{
+	db->fault = DB_LOST;
+	db->code = code;
+	err_set(e, "%s: " DB_TOO_SLOW " %lld s (%u)", what,
+	    (long long)db->limit_ms / 1000, code);
+	db_leave(db);
+	return -1;
 }
 
 int
@@ -105,19 +132,17 @@ db_fail(struct db *db, const char *what, struct err *e)
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
 	/*
 	 * Have we hung up ourselves?  The library says the same when the server
-	 * does.  A connect has its own time-out.
+	 * does.
 	 */
-	if (code == CR_SERVER_LOST && db->asked_at != 0 &&
-	    clock_ms() - db->asked_at >= db->wait_ms / 1000 * 1000)
-		err_set(e, "%s: " DB_TOO_SLOW " %lld s (%u)", what,
-		    (long long)db->wait_ms / 1000, code);
-	else
-		err_set(e, "%s: %s (%u)", what,
-		    error_text(mysql_error(db->mysql), code).text, code);
-	/* It let us in: the first host would be this one for ever. */
-	if (db->fault == DB_READONLY)
-		db->next_host = db->host + 1;
-	if (db->fault == DB_LOST || db->fault == DB_READONLY)
+	if (db->fault == DB_LOST && db->asked_at != 0 &&
+	    clock_ms() - db->asked_at >= db->limit_ms)
+		return gave_up(db, what, code, e);
+	err_set(e, "%s: %s (%u)", what,
+	    error_text(mysql_error(db->mysql), code, db->error).text, code);
+	if (db->fault == DB_READONLY || code == FAULT_COMMIT ||
+	    code == FAULT_BEFORE_COMMIT)
+		db_leave(db);
+	else if (db->fault == DB_LOST)
 		db_close(db);
 	return -1;
 }
@@ -130,6 +155,13 @@ db_new(const struct conf *conf, int64_t wait_ms)
 	db->conf = conf;
 	db->wait_ms = wait_ms < 2000 ? 2000 : wait_ms;
 	return db;
+}
+
+void
+db_set_test(struct db *db, int (*test)(void *, struct err *), void *arg)
+{
+	db->test = test;
+	db->test_arg = arg;
 }
 
 void
@@ -172,6 +204,23 @@ db_close(struct db *db)
 	db->asked_at = 0;
 }
 
+void
+db_prefer(struct db *db, const char *peer)
+{
+	const struct conf_list	*hosts = &db->conf->mysql.hosts;
+
+	for (size_t i = 0; i < hosts->n; i++)
+		if (strcmp(hosts->items[i], peer) == 0)
+			db->first = i;
+}
+
+void
+db_leave(struct db *db)
+{
+	db->first = db->host + 1;
+	db_close(db);
+}
+
 bool
 db_is_open(const struct db *db)
 {
@@ -182,6 +231,12 @@ const char *
 db_peer(const struct db *db)
 {
 	return db->peer;
+}
+
+const char *
+db_passed_over(const struct db *db)
+{
+	return db->passed_over.text;
 }
 
 bool
@@ -239,6 +294,25 @@ db_learnt_wrong(const struct db *db)
 	return false;
 }
 
+/* Longer than a lock is waited for in the test, see db_hurry(). */
+static int64_t
+trial_ms(const struct db *db)
+{
+	return db->wait_ms < 2 * TRIAL_MS ? TRIAL_MS : db->wait_ms / 2;
+}
+
+/*
+ * During the owner's test: is the answer there in time?  A signal, or a packet
+ * of TLS, only means that the library waits for it.
+ */
+static bool
+is_answered(const struct db *db)
+{
+	struct pollfd	p = { .fd = db->mysql->net.fd, .events = POLLIN };
+
+	return !db->trial || poll(&p, 1, (int)db->limit_ms) != 0;
+}
+
 /* The one place that sends a statement and reads the head of its answer. */
 static int
 ask(struct db *db, const char *what, const char *sql, size_t len,
@@ -246,10 +320,13 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 {
 	fault_instead(what, &sql, &len);
 	db->asked_at = clock_ms();
+	db->limit_ms = (db->trial ? trial_ms(db) : db->wait_ms) / 1000 * 1000;
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)
 		return db_fail(db, what, e);
 	fault_point(what, "sent", db->mysql->net.fd);
+	if (!is_answered(db))
+		return gave_up(db, what, CR_SERVER_LOST, e);
 	if (mysql_read_query_result(db->mysql) != 0)
 		return db_fail(db, what, e);
 	db->asked_at = 0;

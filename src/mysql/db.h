@@ -3,7 +3,7 @@
  *
  * Only this room knows the client library, Oracle's or MariaDB's.  Every call
  * may block: each of its statements as long as the timeout of db_new at most,
- * a connect two seconds.
+ * a connect two seconds, or with several hosts one for each that is silent.
  */
 #ifndef OUTBOX_DB_H
 #define OUTBOX_DB_H
@@ -19,7 +19,7 @@
 struct db;
 struct db_rows;
 
-/* The kind of failure of the last call. */
+/* The kind of failure of the last call; what heals sooner comes first. */
 enum db_fault {
 	DB_FINE,
 	DB_BUSY,	/* nothing happened: deadlock, too long; try again */
@@ -44,23 +44,52 @@ void		 db_observe(struct db *, void (*)(void *arg, const char *what,
 		    int64_t us), void *arg);
 
 /*
- * Connect to one host of the list and prepare the session: whatever the server
- * is set to, a statement means and does the same in each (db_session.c); UTC,
- * READ COMMITTED, short lock waits.  Each call tries the next host, and after
- * a success the first one again, unless that success ended with DB_READONLY.
- * Refuses a server that is read-only, that is no ready member of its Galera
- * cluster, or that logs statements only.
+ * Connect to a host of the list and prepare the session: whatever the server is
+ * set to, a statement means and does the same in each (db_session.c); UTC, READ
+ * COMMITTED, short lock waits.
+ *
+ * A call tries all hosts in turn, without a pause, until one passes.  It begins
+ * with the one that was used last, or behind it if that one was left: it gave no
+ * answer in time, became read-only, or db_leave() was called.  Refused is a
+ * server that is read-only, that is no ready member of its Galera cluster, that
+ * logs statements only, or that fails the test; a node of Galera that is not
+ * Synced is used only if no other host passes.
+ *
+ * On failure the error has the reason of each host, and the fault is the one of
+ * them that heals soonest: DB_WRONG only if all say so.
  */
 int		 db_open(struct db *, struct err *);
+
+/* The longest pause between two calls of db_open: a failed one is no news. */
+#define DB_PAUSE_MS	1000
+
+/*
+ * What else a server has to pass in db_open: statements on the session that is
+ * being opened.  With several hosts they wait for locks for a second at most,
+ * and for an answer half as long as others.
+ */
+void		 db_set_test(struct db *, int (*)(void *arg, struct err *),
+		    void *arg);
+
+/* Begin the next db_open with this host, if it is in the list. */
+void		 db_prefer(struct db *, const char *peer);
+
+/* Close, and begin the next db_open behind this host. */
+void		 db_leave(struct db *);
+
+/* The hosts that the last successful db_open passed over, and why; "": none. */
+const char	*db_passed_over(const struct db *);
 void		 db_close(struct db *);
 
 /*
- * Check again that db_open would accept the server; if not, this returns -1 and
- * closes the connection.
+ * Check again that the server is a primary with our session, without the test
+ * and Synced or not; if not, this returns -1 and closes the connection.
  */
 int		 db_check(struct db *, struct err *);
 bool		 db_is_open(const struct db *);
-const char	*db_peer(const struct db *);	/* "127.0.0.1:3306", for logs */
+
+/* "127.0.0.1:3306": the server in use, or tried last. */
+const char	*db_peer(const struct db *);
 bool		 db_is_mariadb(const struct db *);
 
 /* Does each connection of this configuration use TLS? */

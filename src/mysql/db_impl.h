@@ -11,12 +11,20 @@ struct db {
 	MYSQL			*mysql;		/* NULL: not open */
 	int64_t			 wait_ms;
 	size_t			 host;		/* the last one tried */
-	size_t			 next_host;
-	char			 peer[300];
+	size_t			 first;		/* a round begins with it */
+	char			 peer[300];	/* its name */
+	struct err		 passed_over;	/* hosts before it, with why */
+	bool			 unsynced;	/* a node of Galera, not Synced */
+	int			(*test)(void *, struct err *);
+	void			*test_arg;
+	bool			 trial;		/* the test is being made */
 	enum db_fault		 fault;
 	unsigned		 code;		/* error number of the fault */
+	int			 error;		/* errno of a connect that failed;
+						   0: as the library says */
 	int64_t			 asked_at;	/* clock_ms(), a statement without its
 						   answer; 0: none */
+	int64_t			 limit_ms;	/* of that answer */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	unsigned		 version;	/* 100611, 90700: see db_open.c */

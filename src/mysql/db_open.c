@@ -1,22 +1,44 @@
 /*
  * db_open.c - connect: choose a host, log in, prepare the session
  *
+ * One rule for all: a round tries each host of the list without a pause, and
+ * the first one that passes is used.  To pass is to log in, to have the
+ * variables set, to be a primary, to be a Synced node if any is, and to pass the
+ * owner's own test, which a worker makes of the statement that registers it: a
+ * server may let everybody in and block what they write.
+ *
  * For the session's variables see db_session.c, for TLS db_tls.c.
  */
 
 #include "mysql/db_impl.h"
 
+#include <errmsg.h>
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
 
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 
+#include "util/clock.h"
 #include "util/secret.h"
+#include "util/xalloc.h"
 
-#define CONNECT_TIMEOUT_S	2
+/* After a failed round the next one has a host last that took so long. */
+#define SLOW_MS			500
+
+#define ASK_AGAIN_MS		200
+
+
+#define NODE_SYNCED		4	/* wsrep_local_state */
 
 /* The servers' own limit: all that they could store can be fetched. */
 #define MAX_PACKET		(1024 * 1024 * 1024UL)
@@ -64,6 +86,47 @@ db_uses_tls(const struct conf *conf)
 	return true;
 }
 
+/*
+ * How a connect to the host ends that has just failed; 0: it is not known.
+ * Connector/C tells of each that it is in progress (115), whatever came then.
+ */
+static int
+connect_error(const char *host, unsigned port)
+{
+	struct addrinfo	 hints = { .ai_socktype = SOCK_STREAM }, *list, *a;
+	char		 service[16];
+	int		 error = 0;
+
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(host, service, &hints, &list) != 0)
+		return 0;
+	for (a = list; a != NULL; a = a->ai_next) {
+		int		 fd = socket(a->ai_family, SOCK_STREAM |
+				    SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		struct pollfd	 p = { .fd = fd, .events = POLLOUT };
+		socklen_t	 size = sizeof(error);
+
+		if (fd < 0)
+			continue;
+		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+			error = 0;
+		else if (errno != EINPROGRESS)
+			error = errno;
+		else if (poll(&p, 1, ASK_AGAIN_MS) <= 0 || getsockopt(fd,
+		    SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+			error = ETIMEDOUT;
+		close(fd);
+	}
+	freeaddrinfo(list);
+	return error;
+}
+
+static bool
+is_connect_error(unsigned code)
+{
+	return code == CR_CONNECTION_ERROR || code == CR_CONN_HOST_ERROR;
+}
+
 static int
 log_in(struct db *db, const char *host, unsigned port, const char *socket,
     struct err *e)
@@ -81,6 +144,8 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	    c->mysql.database, port, socket, CLIENT_FOUND_ROWS);
 	secret_free(password);
 	if (ok == NULL) {
+		if (host != NULL && is_connect_error(mysql_errno(db->mysql)))
+			db->error = connect_error(host, port);
 		db_fail(db, "connect", e);
 		return db_explain_login(db, host, e);
 	}
@@ -142,13 +207,34 @@ show_variables(struct db *db, struct err *e)
 
 /*
  * A Galera node that is cut off from its cluster answers SHOW and SET, but 1047
- * to statements on tables: its cluster is asked for.
+ * to statements on tables: its cluster is asked for.  A donor of a state
+ * transfer is ready, too, and may block all that is written: db->unsynced.
  */
+static int
+judge_node(struct db *db, struct err *e)
+{
+	struct db_rows	*rows = ask(db, "SHOW GLOBAL STATUS WHERE Variable_name "
+			    "IN ('wsrep_ready', 'wsrep_local_state')", e);
+	bool		 ready = true;
+
+	if (rows == NULL)
+		return -1;
+	while (db_next(rows)) {
+		if (strcasecmp(db_text(rows, 0), "wsrep_ready") == 0)
+			ready = strcasecmp(db_text(rows, 1), "ON") == 0;
+		else
+			db->unsynced = db_u64(rows, 1) != NODE_SYNCED;
+	}
+	db_rows_free(rows);
+	return ready ? 0 : refuse_server(db, DB_READONLY, e, "wsrep_ready is "
+	    "not ON: the node is cut off from its cluster, or joins it");
+}
+
 static int
 judge_server(struct db *db, struct db_rows *rows, struct err *e)
 {
 	bool	binlog = false, cluster = false, statement = false;
-	bool	readonly = false, ready;
+	bool	readonly = false;
 
 	db_rewind(rows);
 	while (db_next(rows)) {
@@ -172,15 +258,7 @@ judge_server(struct db *db, struct db_rows *rows, struct err *e)
 	if (readonly)
 		return refuse_server(db, DB_READONLY, e,
 		    "the server is read-only: not a primary");
-	if (!cluster)
-		return 0;
-	if ((rows = ask(db, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'",
-	    e)) == NULL)
-		return -1;
-	ready = !db_next(rows) || strcasecmp(db_text(rows, 1), "ON") == 0;
-	db_rows_free(rows);
-	return ready ? 0 : refuse_server(db, DB_READONLY, e, "wsrep_ready is "
-	    "not ON: the node is cut off from its cluster, or joins it");
+	return cluster ? judge_node(db, e) : 0;
 }
 
 /* fresh: the session's variables may still be set. */
@@ -221,40 +299,43 @@ db_check(struct db *db, struct err *e)
 {
 	int	rc = ask_server(db, false, e);
 
-	if (rc < 0)
-		db_close(db);
 	if (rc < 0 && db->fault == DB_READONLY)
-		db->next_host = db->host + 1;
+		db_leave(db);
+	else if (rc < 0)
+		db_close(db);
 	return rc;
 }
 
-int
-db_open(struct db *db, struct err *e)
+static size_t
+nhosts(const struct db *db)
 {
-	const struct conf_list	*hosts = &db->conf->mysql.hosts;
-	const char		*socket = db->conf->mysql.socket[0] == '\0' ?
-				    NULL : db->conf->mysql.socket;
-	char			 name[256];
-	const char		*host = socket == NULL ? name : NULL;
-	/* To the libraries "localhost" means a socket of their own choice. */
-	unsigned		 protocol = socket == NULL ?
-				    MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
-	unsigned		 connect_s = CONNECT_TIMEOUT_S;
-	unsigned		 wait_s = (unsigned)(db->wait_ms / 1000);
-	unsigned long		 max_packet = MAX_PACKET;
-	unsigned		 no_files = 0;	/* or it may ask for any file */
-	unsigned		 port = 0;
-	int			 rc = -1;
+	return db->conf->mysql.socket[0] != '\0' ? 1 : db->conf->mysql.hosts.n;
+}
 
-	db_close(db);
-	db->asked_at = 0;
+static int
+connect_to(struct db *db, size_t i, struct err *e)
+{
+	const char	*socket = db->conf->mysql.socket[0] == '\0' ?
+			    NULL : db->conf->mysql.socket;
+	char		 name[256];
+	const char	*host = socket == NULL ? name : NULL;
+	/* To the libraries "localhost" means a socket of their own choice. */
+	unsigned	 protocol = socket == NULL ?
+			    MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+	unsigned	 connect_s = nhosts(db) > 1 ? 1 : 2;
+	unsigned	 wait_s = (unsigned)(db->wait_ms / 1000);
+	unsigned long	 max_packet = MAX_PACKET;
+	unsigned	 no_files = 0;	/* or it may ask for any file */
+	unsigned	 port = 0;
+
+	db->host = i;
 	db->fault = DB_FINE;
-	if (socket == NULL) {
-		db->host = db->next_host++ % hosts->n;
-		port = split_host(hosts->items[db->host], name, sizeof(name));
-		strlcpy(db->peer, hosts->items[db->host], sizeof(db->peer));
-	} else
-		strlcpy(db->peer, socket, sizeof(db->peer));
+	db->error = 0;
+	db->unsynced = false;
+	strlcpy(db->peer, socket != NULL ? socket :
+	    db->conf->mysql.hosts.items[i], sizeof(db->peer));
+	if (socket == NULL)
+		port = split_host(db->peer, name, sizeof(name));
 	if ((db->mysql = mysql_init(NULL)) == NULL)
 		abort();
 	mysql_options(db->mysql, MYSQL_OPT_PROTOCOL, &protocol);
@@ -264,21 +345,103 @@ db_open(struct db *db, struct err *e)
 	mysql_options(db->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	mysql_options(db->mysql, MYSQL_OPT_MAX_ALLOWED_PACKET, &max_packet);
 	mysql_options(db->mysql, MYSQL_OPT_LOCAL_INFILE, &no_files);
-	if (db_set_tls(db, host, e) == 0 &&
-	    log_in(db, host, port, socket, e) == 0) {
-		learn_version(db, mysql_get_server_info(db->mysql));
-		/* Connector/C has been seen to go on in clear text. */
-		if (db_tls(db->conf, host) != TLS_DISABLE &&
-		    mysql_get_ssl_cipher(db->mysql) == NULL)
-			refuse_server(db, DB_WRONG, e, "the server offers no "
-			    "TLS, but mysql.tls.mode needs it");
-		else if (db_set_session(db, e) == 0)
-			rc = ask_server(db, true, e);
-	}
-	if (rc < 0) {
+	if (db_set_tls(db, host, e) < 0 ||
+	    log_in(db, host, port, socket, e) < 0)
+		return -1;
+	learn_version(db, mysql_get_server_info(db->mysql));
+	/* Connector/C has been seen to go on in clear text. */
+	if (db_tls(db->conf, host) != TLS_DISABLE &&
+	    mysql_get_ssl_cipher(db->mysql) == NULL)
+		return refuse_server(db, DB_WRONG, e, "the server offers no "
+		    "TLS, but mysql.tls.mode needs it");
+	return db_set_session(db, e) < 0 ? -1 : ask_server(db, true, e);
+}
+
+/*
+ * With other hosts to choose from, one that lets the test wait is left soon, and
+ * by an error of its own: a statement that is given up may run later.
+ */
+static int
+run_test(struct db *db, struct err *e)
+{
+	bool	hurry = nhosts(db) > 1;
+	int	rc;
+
+	if (db->test == NULL)
+		return 0;
+	if (hurry && db_hurry(db, true, e) < 0)
+		return -1;
+	db->trial = hurry;
+	rc = db->test(db->test_arg, e);
+	db->trial = false;
+	if (rc < 0 && db->fault == DB_FINE)	/* a verdict of its own */
+		db->fault = DB_WRONG;
+	return rc == 0 && hurry ? db_hurry(db, false, e) : rc;
+}
+
+static int
+try_host(struct db *db, size_t i, bool synced, struct err *e)
+{
+	int	rc = connect_to(db, i, e);
+
+	if (rc == 0 && synced && db->unsynced)
+		rc = refuse_server(db, DB_READONLY, e, "the node is not "
+		    "Synced: a donor of a state transfer, or desynced");
+	if (rc < 0)
+		err_in(e, "mysql %s", db->peer);
+	else if ((rc = run_test(db, e)) < 0 && nhosts(db) > 1)
+		err_in(e, "mysql %s", db->peer);
+	if (rc < 0)
 		db_close(db);
-		return err_in(e, "mysql %s", db->peer);
+	return rc;
+}
+
+/* The hosts that were tried, each with its reason, in the order of the list. */
+static void
+put_reasons(const struct err *reasons, size_t n, struct err *e)
+{
+	size_t	used = 0;
+	int	max = (int)(sizeof(e->text) / n) - 2;
+
+	e->text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		struct err	all = *e;
+
+		if (reasons[i].text[0] == '\0')
+			continue;
+		err_set(e, "%s%s%.*s", all.text, used++ == 0 ? "" : "; ",
+		    max, reasons[i].text);
 	}
-	db->next_host = 0;	/* begin with the first host next time */
-	return 0;
+}
+
+int
+db_open(struct db *db, struct err *e)
+{
+	size_t		 n = nhosts(db), from = db->first % n, i = from;
+	size_t		 next = from, second = n;
+	struct err	*reasons = xcalloc(n, sizeof(*reasons));
+	enum db_fault	 fault = DB_WRONG;
+	int		 rc = -1;
+
+	db_close(db);
+	for (size_t tries = 0; rc < 0 && tries < n + (second < n); tries++) {
+		int64_t	began = clock_ms();
+
+		i = tries < n ? (from + tries) % n : second;
+		rc = try_host(db, i, n > 1 && tries < n, &reasons[i]);
+		if (rc < 0 && db->unsynced && second == n)
+			second = i;
+		if (rc < 0 && db->fault < fault)
+			fault = db->fault;
+		if (clock_ms() - began >= SLOW_MS)
+			next = i + 1;
+	}
+	db->first = rc == 0 ? i : next;
+	if (rc == 0)
+		reasons[i].text[0] = '\0';
+	else
+		db->fault = fault;
+	put_reasons(reasons, n, rc == 0 ? &db->passed_over : e);
+	free(reasons);
+	return rc;
 }

@@ -151,10 +151,11 @@ db_hurry(struct db *db, bool hurry, struct err *e)
 	struct buf	sql = { 0 };
 	enum db_fault	fault = db->fault;
 	unsigned	code = db->code;
+	long long	wait_s = hurry ? 1 : (long long)lock_wait_s(db);
 	int		rc;
 
-	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld",
-	    hurry ? 1LL : (long long)lock_wait_s(db));
+	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld, "
+	    "lock_wait_timeout = %lld", wait_s, wait_s);
 	rc = db_exec(db, "session", &sql, NULL, e);
 	buf_free(&sql);
 	if (rc == 0) {

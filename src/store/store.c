@@ -61,6 +61,30 @@ store_open(struct store *s, struct err *e)
 	return db_open(s->db, e);
 }
 
+void
+store_set_test(struct store *s, int (*test)(void *, struct err *), void *arg)
+{
+	db_set_test(s->db, test, arg);
+}
+
+void
+store_prefer(struct store *s, const char *peer)
+{
+	db_prefer(s->db, peer);
+}
+
+void
+store_leave_server(struct store *s)
+{
+	db_leave(s->db);
+}
+
+const char *
+store_passed_over(const struct store *s)
+{
+	return db_passed_over(s->db);
+}
+
 int
 store_check_server(struct store *s, struct err *e)
 {

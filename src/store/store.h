@@ -40,6 +40,13 @@ void		 store_observe(struct store *, void (*)(void *arg,
 		    const char *what, int64_t us), void *arg);
 int		 store_open(struct store *, struct err *);
 
+/* As the functions of db.h: which server store_open() takes. */
+void		 store_set_test(struct store *, int (*)(void *arg,
+		    struct err *), void *arg);
+void		 store_prefer(struct store *, const char *peer);
+void		 store_leave_server(struct store *);
+const char	*store_passed_over(const struct store *);
+
 /* Check again that the server is a usable primary; see db_check. */
 int		 store_check_server(struct store *, struct err *);
 void		 store_close(struct store *);

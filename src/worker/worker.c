@@ -189,14 +189,11 @@ wait_for_work(struct worker *w)
 static bool
 is_over(const struct worker *w)
 {
-	size_t	hosts = w->conf->mysql.hosts.n;
-
 	if (got_term || got_handover || got_orphaned)
 		return true;
-	/* --once: after a tick, or after a failure for each server. */
+	/* --once: after a tick, or after a failure for each NATS server. */
 	return w->a->once && (w->ticks > 0 ||
-	    w->failures_seen >= (hosts > 0 ? hosts : 1) +
-	    w->conf->nats.servers.n - 1);
+	    w->failures_seen >= w->conf->nats.servers.n);
 }
 
 /* Returns whether nothing of this worker is left in the database. */
@@ -280,6 +277,8 @@ init(struct worker *w, const struct worker_args *a)
 
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
 	store_observe(w->store, totals_statement, w->totals);
+	store_set_test(w->store, worker_test_server, w);
+	w->db.backoff.ceiling_ms = DB_PAUSE_MS;
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);

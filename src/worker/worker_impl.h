@@ -59,6 +59,7 @@ struct worker {
 							   a lock; 0: not */
 	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
+	char				 server[300];	/* told of last */
 	bool				 announced;	/* taken over or registered */
 	int64_t				 voided_at;	/* clock_ms() */
 	bool				 changed_count;	/* was asked for */
@@ -98,6 +99,9 @@ void	worker_db_failed(struct worker *, struct err *e);
 void	worker_not_busy(struct worker *, bool fleet);
 
 void	worker_open_db(struct worker *);
+
+/* The test of db_set_test(): learns the tables, and registers the worker. */
+int	worker_test_server(void *worker, struct err *);
 
 /* From now on the claims of dead workers of this master are void. */
 void	worker_void_claims(struct worker *);

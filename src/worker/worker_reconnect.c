@@ -18,6 +18,8 @@
 
 #define BUSY_PAUSE_MS		1000
 #define LOCK_WAIT		1205	/* a lock was waited for too long */
+#define MEMBER_STATE		3796	/* MySQL: the member is not ONLINE, */
+#define CONSISTENCY_WAIT	3797	/* or lags too far behind its group */
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 #define UNAUDITED_MS		30000	/* until an audit is tried again */
 #define UNFIT_CHECK_MS		1000	/* while others take messages */
@@ -103,6 +105,37 @@ db_is_busy(struct worker *w, const struct err *e)
 		log_throttle_warn(&w->busy, e->text, now);
 }
 
+/*
+ * A statement has waited in vain.  With other hosts to choose from: has somebody
+ * locked a row, or does the server block all that is written, as the donor of a
+ * state transfer, or by FLUSH TABLES WITH READ LOCK?  The heartbeat tells.
+ */
+static bool
+blocks_writes(struct worker *w)
+{
+	unsigned	code = store_code(w->store);
+	bool		known;
+	struct err	e;
+
+	return w->conf->mysql.hosts.n > 1 && (code == LOCK_WAIT ||
+	    code == MEMBER_STATE || code == CONSISTENCY_WAIT) &&
+	    store_beat(w->store, &known, &e) < 0;
+}
+
+/* At once if it has worked: the pause is for what fails again and again. */
+static void
+reconnect_db(struct worker *w, struct err *e)
+{
+	bool	worked = w->db.proven;
+
+	if (w->conf->mysql.hosts.n > 1)
+		err_in(e, "mysql %s", store_peer(w->store));
+	w->line->wait.since = 0;
+	worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
+	if (worked)
+		w->db.try_at = 0;
+}
+
 void
 worker_db_failed(struct worker *w, struct err *e)
 {
@@ -122,8 +155,14 @@ worker_db_failed(struct worker *w, struct err *e)
 	}
 	switch (store_fault(w->store)) {
 	case DB_FINE:
-	case DB_BUSY:
 		db_is_busy(w, e);
+		return;
+	case DB_BUSY:
+		if (blocks_writes(w)) {
+			store_leave_server(w->store);
+			reconnect_db(w, e);
+		} else
+			db_is_busy(w, e);
 		return;
 	case DB_LOST:
 	case DB_CLOSED:
@@ -131,8 +170,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	case DB_WRONG:
 		/* A new connection reads the schema again, too. */
 		store_close(w->store);
-		w->line->wait.since = 0;
-		worker_is_away(w, &w->db, e->text, SCOREBOARD_NO_DATABASE);
+		reconnect_db(w, e);
 	}
 }
 
@@ -207,18 +245,45 @@ announce(struct worker *w, struct err *e)
 	return 0;
 }
 
+/*
+ * What makes a server good for a worker, see db_set_test().  announce() writes,
+ * so it also waits, on a node of a cluster, for all that was ordered before it:
+ * what is read after it is no older than what this worker has seen elsewhere.
+ */
+int
+worker_test_server(void *arg, struct err *e)
+{
+	struct worker	*w = arg;
+
+	return store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
+	    announce(w, e) < 0 ? -1 : 0;
+}
+
+/* Only one worker logs it. */
+static void
+tell_of_server(struct worker *w)
+{
+	const char	*others = store_passed_over(w->store);
+
+	if (w->a->slot != 0 || w->conf->mysql.hosts.n < 2 ||
+	    strcmp(w->server, store_peer(w->store)) == 0)
+		return;
+	strlcpy(w->server, store_peer(w->store), sizeof(w->server));
+	log_info("database: %s is used%s%s", w->server, others[0] == '\0' ? "" :
+	    ", passed over: ", others);
+}
+
 void
 worker_open_db(struct worker *w)
 {
 	struct err	e;
 
-	if (store_open(w->store, &e) < 0 || store_learn(w->store, &e) < 0 ||
-	    agree_on_count(w, &e) < 0 || announce(w, &e) < 0) {
-		store_close(w->store);
+	if (store_open(w->store, &e) < 0) {
 		w->totals->connects_failed[TOTALS_DATABASE]++;
 		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
 		return;
 	}
+	tell_of_server(w);
 	if (w->a->slot == 0)	/* only one logs it */
 		store_warn_of_unstable(w->store);
 	store_prefix(w->store, w->prefix);

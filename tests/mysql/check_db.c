@@ -246,6 +246,7 @@ START_TEST(login_is_refused)
 }
 END_TEST
 
+/* Without a pause: one that refuses, and one that is silent for a second. */
 START_TEST(next_host_is_tried)
 {
 	int		 away = dumb_port(_i == 1);
@@ -256,17 +257,113 @@ START_TEST(next_host_is_tried)
 	    "\"127.0.0.1:%s\"], user: outbox, password_env: OUTBOX_PW, "
 	    "database: app, %s}\n", away, port, key_of(server));
 	db = db_new(own, 3000);
-	/* Hosts are tried in turn; the silent one takes its time. */
-	for (int round = 0; round < 2 - _i; round++) {
+	ck_ok(db_open(db, &e));
+	ck_near(ms_since(start), _i == 1 ? 900 : 0, _i == 1 ? 2000 : 900);
+	ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[1]);
+	ck_assert_str_eq(db_value("SELECT @@port"), port);
+	ck_has(db_passed_over(db), own->mysql.hosts.items[0]);
+	ck_has(db_passed_over(db), _i == 1 ? "2013" : "Connection refused");
+	/* The next time it begins with the one that works. */
+	start = clock_ms();
+	ck_ok(db_open(db, &e));
+	ck_assert_int_lt(ms_since(start), 900);
+	ck_assert_str_eq(db_passed_over(db), "");
+}
+END_TEST
+
+/* All that fail are named, in the order of the list; the silent one goes last. */
+START_TEST(failed_round_names_all_hosts)
+{
+	const char	*silent, *first, *second;
+	int64_t		 start = clock_ms();
+
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\", "
+	    "\"127.0.0.1:%d\", \"127.0.0.1:%s\"], user: nobody, "
+	    "password_env: OUTBOX_PW, database: app, %s}\n", dumb_port(true),
+	    dumb_port(false), servers_get(server, "PORT"), key_of(server));
+	db = db_new(own, 3000);
+	for (int i = 0; i < 2; i++) {
 		ck_fails(db_open(db, &e));
-		ck_assert_int_eq(db_last_fault(db), DB_LOST);
-		ck_has(e.text, own->mysql.hosts.items[0]);
-		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[0]);
-		ck_ok(db_open(db, &e));
-		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[1]);
-		ck_assert_str_eq(db_value("SELECT @@port"), port);
+		ck_fault(DB_LOST, false);
+		silent = strstr(e.text, own->mysql.hosts.items[0]);
+		first = strstr(e.text, own->mysql.hosts.items[1]);
+		second = strstr(e.text, own->mysql.hosts.items[2]);
+		ck_assert(silent != NULL && first != NULL && second != NULL);
+		ck_assert(silent < first && first < second);
+		ck_has(first, "refused");
+		ck_has(second, "(1045)");
+		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[2 - i * 2]);
 	}
 	ck_assert_int_lt(ms_since(start), 3500);
+}
+END_TEST
+
+/*
+ * Two names of one server, as a node that lets everybody in and blocks what they
+ * write: each has a second to give the lock.
+ */
+static int
+writes(void *arg, struct err *why)
+{
+	struct buf	sql = { 0 };
+	int		rc;
+
+	(void)arg;
+	buf_str(&sql, "UPDATE outbox SET attempts = 1 "
+	    "WHERE global_sequence = 1");
+	rc = db_exec(db, "register", &sql, NULL, why);
+	buf_free(&sql);
+	return rc;
+}
+
+START_TEST(blocked_server_is_passed_over)
+{
+	const char	*port = servers_get(server, "PORT");
+	int64_t		 start;
+
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\", "
+	    "\"localhost:%s\"], user: outbox, password_env: OUTBOX_PW, "
+	    "database: app, %s}\n", port, port, key_of(server));
+	db = db_new(own, 8000);
+	db_set_test(db, writes, NULL);
+	ck_ok(db_open(db, &e));
+	ck_near(atoi(db_value("SELECT @@innodb_lock_wait_timeout")), 4, 4);
+	ck_near(atoi(db_value("SELECT @@lock_wait_timeout")), 4, 4);
+	sql("FLUSH TABLES WITH READ LOCK");
+	start = clock_ms();
+	ck_fails(db_open(db, &e));
+	ck_near(ms_since(start), 1900, 3800);
+	ck_fault(DB_BUSY, false);
+	ck_has(e.text, own->mysql.hosts.items[0]);
+	ck_has(e.text, own->mysql.hosts.items[1]);
+	ck_has(e.text, "register: Lock wait timeout");
+	sql("UNLOCK TABLES");
+	ck_ok(db_open(db, &e));
+}
+END_TEST
+
+/* The same of a server that is silent once it has let us in. */
+static int
+sleeps(void *arg, struct err *why)
+{
+	(void)arg;
+	return db_run("DO SLEEP(6)", NULL, why);
+}
+
+START_TEST(silent_test_is_bounded)
+{
+	const char	*port = servers_get(server, "PORT");
+	int64_t		 start = clock_ms();
+
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\", "
+	    "\"localhost:%s\"], user: outbox, password_env: OUTBOX_PW, "
+	    "database: app, %s}\n", port, port, key_of(server));
+	db = db_new(own, 5000);
+	db_set_test(db, sleeps, NULL);
+	ck_fails(db_open(db, &e));
+	ck_near(ms_since(start), 3900, 5900);
+	ck_fault(DB_LOST, false);
+	ck_has(e.text, DB_TOO_SLOW " 2 s (2013)");
 }
 END_TEST
 
@@ -799,6 +896,9 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, login_is_refused, 0, NROWS(logins));
 	tcase_add_loop_test(tc, key_is_our_own, 0, 3);
 	tcase_add_loop_test(tc, next_host_is_tried, 0, 2);
+	tcase_add_test(tc, failed_round_names_all_hosts);
+	tcase_add_test(tc, blocked_server_is_passed_over);
+	tcase_add_test(tc, silent_test_is_bounded);
 	tcase_add_test(tc, statement_is_bounded);
 	tcase_add_test(tc, hung_server_is_bounded);
 	tcase_add_loop_test(tc, wrong_statement_is_told, 0, NROWS(wrongs));

@@ -202,13 +202,22 @@ static const struct fake_answer	well[] = {
 	{ .match = VARIABLES, .ncols = 2 },
 };
 
-/* Read-only in three ways, and a node that is cut off from its cluster. */
-static const unsigned	refusals[] = { 1290, 1792, 1836, 1047 };
+/*
+ * Read-only in three ways, a node that is cut off from its cluster, and in a
+ * COMMIT, where the cluster may have had the transaction: there it is not known.
+ */
+static const struct {
+	unsigned	code;
+	enum db_fault	fault;
+} leaves[] = {
+	{ 1290, DB_READONLY }, { 1792, DB_READONLY }, { 1836, DB_READONLY },
+	{ 1047, DB_READONLY }, { 1180, DB_LOST }, { 3100, DB_LOST },
+};
 
 START_TEST(next_host_after_a_refusal)
 {
 	const struct fake_answer	refuses[] = {
-		well[0], { .match = "UPDATE", .error = refusals[_i] },
+		well[0], { .match = "UPDATE", .error = leaves[_i].code },
 	};
 	struct buf			sql = { 0 };
 
@@ -220,15 +229,105 @@ START_TEST(next_host_after_a_refusal)
 	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[0]);
 	buf_str(&sql, "UPDATE");
 	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), -1);
-	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
+	ck_assert_int_eq(db_last_fault(db), leaves[_i].fault);
 	ck_assert(!db_is_open(db));
 	ck_assert_int_eq(db_open(db, &e), 0);
 	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
 	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), 0);
-	/* Later it begins with the first one again. */
+	/* It stays there. */
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+	/* Unless it is told otherwise. */
+	db_prefer(db, conf->mysql.hosts.items[0]);
 	ck_assert_int_eq(db_open(db, &e), 0);
 	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[0]);
+	db_leave(db);
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
 	buf_free(&sql);
+}
+END_TEST
+
+/* A lost certification, and a member that is not there yet: try again. */
+static const unsigned	waits[] = { 3101, 3796, 3797 };
+
+START_TEST(busy_member_is_asked_again)
+{
+	const struct fake_answer	busy[] = {
+		well[0], { .match = "UPDATE", .error = waits[_i] },
+	};
+	struct buf			sql = { 0 };
+
+	fake.answers = busy;
+	fake.nanswers = NROWS(busy);
+	ck_assert_int_eq(connect_to_two(), 0);
+	buf_str(&sql, "UPDATE");
+	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), -1);
+	ck_assert_int_eq(db_last_fault(db), DB_BUSY);
+	ck_assert(db_is_open(db));
+	buf_free(&sql);
+}
+END_TEST
+
+static int
+registers(void *arg, struct err *why)
+{
+	struct buf	sql = { 0 };
+	int		rc;
+
+	buf_str(&sql, arg);
+	rc = db_exec(db, "register", &sql, NULL, why);
+	buf_free(&sql);
+	return rc;
+}
+
+/*
+ * The test of its owner: a server that lets us in and fails it is passed over,
+ * and the error has both if the other fails, too.  The fault is the one that
+ * heals sooner.
+ */
+static const struct {
+	unsigned	one, two;
+	enum db_fault	fault;
+} tests[] = {
+	{ 1205, 0, DB_FINE }, { 1142, 0, DB_FINE }, { 1205, 1142, DB_BUSY },
+	{ 1142, 1047, DB_READONLY }, { 1142, 1146, DB_WRONG },
+};
+
+START_TEST(server_that_fails_the_test_is_passed_over)
+{
+	const struct fake_answer	one[] = {
+		well[0], { .match = "INSERT", .error = tests[_i].one },
+	}, two[] = {
+		well[0], { .match = "INSERT", .error = tests[_i].two },
+	};
+	static char			insert[] = "INSERT";
+	char				code[16];
+	int				rc;
+
+	fake.answers = one;
+	fake.nanswers = NROWS(one);
+	second.answers = two;
+	second.nanswers = tests[_i].two == 0 ? 1 : NROWS(two);
+	ck_assert_int_eq(connect_to_two(), 0);
+	db_prefer(db, conf->mysql.hosts.items[0]);
+	db_set_test(db, registers, insert);
+	rc = db_open(db, &e);
+	ck_assert_int_eq(rc, tests[_i].two == 0 ? 0 : -1);
+	ck_assert_int_eq(db_last_fault(db), tests[_i].fault);
+	ck_assert(db_is_open(db) == (rc == 0));
+	if (rc == 0)
+		e = db->passed_over;
+	ck_has(e.text, conf->mysql.hosts.items[0]);
+	snprintf(code, sizeof(code), "(%u)", tests[_i].one);
+	ck_has(e.text, code);
+	if (rc == 0) {
+		ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+		return;
+	}
+	ck_has(e.text, conf->mysql.hosts.items[1]);
+	snprintf(code, sizeof(code), "(%u)", tests[_i].two);
+	ck_has(e.text, code);
 }
 END_TEST
 
@@ -265,30 +364,54 @@ START_TEST(retention_does_without_named_locks)
 }
 END_TEST
 
-/* SHOW and SET work on a Galera node that is not in the primary component. */
-START_TEST(node_that_is_not_ready_is_refused)
+/*
+ * SHOW and SET work on a Galera node that is not in the primary component; and
+ * a donor is ready.  A node that is not Synced is used if no other can be.
+ */
+static const struct {
+	const char	*ready[2], *state[2];
+	size_t		 used;		/* 2: none */
+} nodes[] = {
+	{ { "ON", "ON" }, { "4", "4" }, 0 },
+	{ { "OFF", "ON" }, { "4", "4" }, 1 },
+	{ { "ON", "ON" }, { "2", "4" }, 1 },
+	{ { "ON", "OFF" }, { "2", "4" }, 0 },
+	{ { "ON", "ON" }, { "2", "2" }, 0 },
+	{ { "OFF", "OFF" }, { "4", "4" }, 2 },
+};
+
+START_TEST(synced_node_is_used)
 {
 	static const char *const	on[] = { "wsrep_provider",
 					    "/usr/lib/libgalera_smm.so" };
-	const char			*ready[] = { "wsrep_ready",
-					    _i == 0 ? "OFF" : "ON" };
-	const struct fake_answer	node[] = {
-		{ .match = VARIABLES, .ncols = 2, .nrows = 1, .cells = on },
-		{ .match = "wsrep_ready", .ncols = 2, .nrows = 1,
-		  .cells = ready },
-	};
+	const char			*status[2][4];
+	struct fake_answer		 node[2][2];
+	int				 rc;
 
-	fake.answers = node;
-	fake.nanswers = NROWS(node);
-	second.answers = well;
-	second.nanswers = NROWS(well);
-	ck_assert_int_eq(connect_to_two(), _i == 0 ? -1 : 0);
-	if (_i == 1)
+	for (size_t i = 0; i < 2; i++) {
+		const char	*cells[] = { "wsrep_local_state",
+				    nodes[_i].state[i], "wsrep_ready",
+				    nodes[_i].ready[i] };
+
+		memcpy(status[i], cells, sizeof(cells));
+		node[i][0] = (struct fake_answer){ .match = VARIABLES,
+		    .ncols = 2, .nrows = 1, .cells = on };
+		node[i][1] = (struct fake_answer){ .match = "wsrep_ready",
+		    .ncols = 2, .nrows = 2, .cells = status[i] };
+	}
+	fake.answers = node[0];
+	second.answers = node[1];
+	fake.nanswers = second.nanswers = 2;
+	rc = connect_to_two();
+	ck_assert_int_eq(rc, nodes[_i].used < 2 ? 0 : -1);
+	if (rc == 0) {
+		ck_assert_str_eq(db_peer(db),
+		    conf->mysql.hosts.items[nodes[_i].used]);
+		ck_assert(fake_logins(&second) <= 1);
 		return;
+	}
 	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
 	ck_has(e.text, "wsrep_ready");
-	ck_assert_int_eq(db_open(db, &e), 0);
-	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
 }
 END_TEST
 
@@ -306,9 +429,12 @@ main(void)
 	tcase_add_loop_test(tc, greeting_does_not_tell_the_kind, 0, 2);
 	tcase_add_test(tc, no_file_is_sent);
 	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
-	    NROWS(refusals));
+	    NROWS(leaves));
+	tcase_add_loop_test(tc, busy_member_is_asked_again, 0, NROWS(waits));
+	tcase_add_loop_test(tc, server_that_fails_the_test_is_passed_over, 0,
+	    NROWS(tests));
 	tcase_add_loop_test(tc, retention_does_without_named_locks, 0,
 	    NROWS(lock_refusals));
-	tcase_add_loop_test(tc, node_that_is_not_ready_is_refused, 0, 2);
+	tcase_add_loop_test(tc, synced_node_is_used, 0, NROWS(nodes));
 	return servers_test(s);
 }

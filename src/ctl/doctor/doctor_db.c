@@ -25,23 +25,18 @@ doctor_query(struct doctor *d, const char *what)
 }
 
 /*
- * Try the hosts of the list until one works, as the daemon does.  If none does,
- * that is a problem, see doctor_problems.c.
+ * Hosts that are passed over are advice.  If none works that is a problem, see
+ * doctor_problems.c.
  */
 void
 doctor_connect(struct doctor *d)
 {
 	struct store	*s = d->ctl->store;
-	size_t		 n = d->ctl->conf->mysql.hosts.n;
-	struct err	*e = &d->away;
 
-	if (n == 0)
-		n = 1;		/* a socket */
-	for (size_t i = 0; i < n && !d->connected; i++) {
-		d->connected = store_open(s, e) == 0;
-		if (!d->connected && i + 1 < n)
-			doctor_say(d, DOCTOR_ADVICE, "database", "%s", e->text);
-	}
+	d->connected = store_open(s, &d->away) == 0;
+	if (d->connected && store_passed_over(s)[0] != '\0')
+		doctor_say(d, DOCTOR_ADVICE, "database", "%s",
+		    store_passed_over(s));
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
 		doctor_say(d, DOCTOR_OK, "database", "%s: it is a primary, and "
