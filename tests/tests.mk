@@ -70,6 +70,7 @@ system_tests = \
 	tests/system/run_inline.sh \
 	tests/system/run_shapes.sh \
 	tests/system/run_cluster.sh \
+	tests/system/run_broker_pause.sh \
 	tests/system/run_content.sh \
 	tests/system/run_poison.sh \
 	tests/system/run_wide.sh \

@@ -40,7 +40,9 @@ health_judge_broker(struct health *h)
 		health_add(h, HEALTH_STREAM_UNFIT, (struct health_about){ NULL,
 		    json_pack("{s:s}", "stream", h->conf->nats.stream) },
 		    strstr(unfit, "outboxctl stream add") != NULL ?
-		    "outboxctl stream add" : "correct the stream or "
+		    "outboxctl stream add" :
+		    health_refusal_remedy(unfit) != NULL ?
+		    health_refusal_remedy(unfit) : "correct the stream or "
 		    "nats.stream; outboxctl stream info tests it",
 		    "stream %s %s", h->conf->nats.stream, unfit);
 	if (full[0] != '\0')

@@ -66,6 +66,9 @@ static const struct advice of_refusal[] = {
 	  "messages of its streams" },
 	{ "maximum ", "raise this limit of the stream, or delete messages "
 	  "that its consumers have read" },
+	{ "no leader", "start the servers of the cluster that are away: a "
+	  "stream needs most of its replicas; their election takes some "
+	  "seconds" },
 	{ "no answer", "the log of the broker tells why it stores nothing: "
 	  "its disk may be full (make room, and restart it if it still gives "
 	  "no answer), or the stream has no leader; outboxctl stream info "

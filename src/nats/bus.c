@@ -72,6 +72,7 @@ bus_close(void *arg)
 	b->sent = b->answered = b->refused = b->stale = 0;
 	answer_queue_clear(&b->core);
 	b->write_until = INT64_MAX;
+	b->silent_ms = 0;
 }
 
 /* The server tells an account's limit once it knows who has connected. */
@@ -110,11 +111,14 @@ bus_open(void *arg, struct err *e)
 	int64_t			 before = b->max_payload;
 
 	bus_close(b);
-	server = servers->items[b->next_server++ % servers->n];
+	b->server = b->next_server++ % servers->n;
+	server = servers->items[b->server];
 	if (bus_connect_to(b, server, e) < 0 || subscribe(b, e) < 0) {
 		bus_close(b);
+		b->failed_at[b->server] = clock_ms();
 		return err_in(e, "nats %s", server);
 	}
+	b->failed_at[b->server] = 0;
 	bus_max_payload(b);
 	wait_for_limit(b, before);
 	return 0;
@@ -219,6 +223,7 @@ bus_free(void *arg)
 	buf_free(&b->reply);
 	answer_queue_free(&b->core);
 	free(b->ordinals);
+	free(b->failed_at);
 	free(b->name);
 	free(b);
 	/* Wait for its threads: until they end it cannot be opened again. */
@@ -304,6 +309,7 @@ bus_new(const struct conf *conf, const char *name)
 	b->name = xstrdup(name);
 	b->fd = -1;
 	b->write_until = INT64_MAX;
+	b->failed_at = xcalloc(conf->nats.servers.n, sizeof(*b->failed_at));
 	/* Start with a random server: workers spread over all of them. */
 	b->next_server = arc4random_uniform(
 	    (uint32_t)conf->nats.servers.n);

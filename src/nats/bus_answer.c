@@ -104,8 +104,9 @@ read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
 		return;
 	a->verdict = VERDICT_STORED;
 	if (a->ack_sequence == 0) {
-		/* A duplicate that was never stored. */
-		a->verdict = VERDICT_TRANSIENT;
+		/* A duplicate of one that a cluster has not stored yet. */
+		a->verdict = json_is_true(json_object_get(ack, "duplicate")) ?
+		    VERDICT_PENDING : VERDICT_TRANSIENT;
 		snprintf(a->text, sizeof(a->text),
 		    "no stored message: the answer has no sequence");
 	} else if (json_is_true(json_object_get(ack, "duplicate"))) {

@@ -2,6 +2,7 @@
 
 #include "nats/bus_impl.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -9,10 +10,9 @@
 #include "util/xalloc.h"
 
 #define CONNECT_TIMEOUT_MS	2000
-#define PING_INTERVAL_MS	10000
-#define CORE_PING_MS		3000	/* nothing else is answered */
-#define MAX_PINGS_OUT		2
+#define PING_INTERVAL_MS	2000	/* see BUS_SILENT_MS */
 #define IO_BUFFER		(256 * 1024)
+#define FAILED_MS		60000
 
 /*
  * The library asks for the server's nonce to be signed.  It frees the text of
@@ -94,10 +94,10 @@ set_manner(struct bus *b, natsOptions *o, const char *server)
 	if (s == NATS_OK)
 		s = natsOptions_SetAllowReconnect(o, false);
 	if (s == NATS_OK)
-		s = natsOptions_SetPingInterval(o, b->conf->nats.core ?
-		    CORE_PING_MS : PING_INTERVAL_MS);
+		s = natsOptions_SetPingInterval(o, PING_INTERVAL_MS);
+	/* Whether the server is silent is judged in bus_loop.c. */
 	if (s == NATS_OK)
-		s = natsOptions_SetMaxPingsOut(o, MAX_PINGS_OUT);
+		s = natsOptions_SetMaxPingsOut(o, INT_MAX);
 	if (s == NATS_OK)
 		s = natsOptions_SetIOBufSize(o, IO_BUFFER);
 	if (s == NATS_OK)
@@ -122,6 +122,17 @@ bus_describe(natsStatus s, struct err *e)
 	if (text[0] == '(' && strstr(text, "): ") != NULL)
 		text = strstr(text, "): ") + 3;
 	err_set(e, "%s", text);
+}
+
+size_t
+bus_nfailed(const struct bus *b)
+{
+	size_t	n = 0;
+
+	for (size_t i = 0; i < b->conf->nats.servers.n; i++)
+		n += b->failed_at[i] != 0 &&
+		    clock_ms() - b->failed_at[i] < FAILED_MS;
+	return n;
 }
 
 int

@@ -30,6 +30,13 @@
 
 #define SPENT_MAX	2048
 
+/*
+ * A server from which nothing comes in so much time of waiting is silent: it
+ * gets a PING every two seconds.  Only waits count, because a worker that is
+ * busy with its database does not read the PONGs.
+ */
+#define BUS_SILENT_MS	4500
+
 struct bus {
 	const struct conf	*conf;
 	const struct pub_ops	*ops;
@@ -48,10 +55,15 @@ struct bus {
 	size_t			 stale;		/* of older ones, may come */
 	int64_t			 until;		/* to write this generation */
 	int64_t			 write_until;	/* to write the buffer */
+	int64_t			 wait_at;	/* the last wait: its begin, */
+	int64_t			 wait_ms;	/* and its longest time */
+	int64_t			 silent_ms;	/* waited since the last input */
 	natsSubscription	*wake;		/* NULL: no wake.subject */
 	struct answer_queue	 core;		/* nats.core: all that was sent */
 	bool			 woken;		/* since the last bus_woken() */
-	size_t			 next_server;
+	size_t			 next_server, server;	/* the one in use */
+	int64_t			*failed_at;	/* clock_ms(), of each server: 0:
+						   it answers, or was not tried */
 	int64_t			 max_payload;
 	bool			 too_long;	/* so it was closed by the server */
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
@@ -134,6 +146,12 @@ int	bus_explain_tls(const struct conf *, natsStatus, struct err *);
 
 /* Try one server once; blocks for 2 s at most.  -1 with an error. */
 int	bus_connect_to(struct bus *, const char *server, struct err *);
+
+/*
+ * How many servers of the list do not answer, by what was seen of each in the
+ * last minute.
+ */
+size_t	bus_nfailed(const struct bus *);
 
 /* Set the error to the library's text for a status. */
 void	bus_describe(natsStatus, struct err *);

@@ -206,6 +206,21 @@ bus_prepare(void *arg, struct pub_polls *p)
 		    (b->want_write ? POLLOUT : 0)));
 	else	/* lost just now */
 		p->timeout_ms = 0;
+	b->wait_at = clock_ms();
+	b->wait_ms = p->timeout_ms;
+}
+
+/* A wait is not longer than it was to be, also if the machine stood still. */
+static void
+note_silence(struct bus *b)
+{
+	b->silent_ms += sooner(clock_ms() - b->wait_at, b->wait_ms);
+	if (b->silent_ms < BUS_SILENT_MS)
+		return;
+	b->failed_at[b->server] = clock_ms();
+	bus_note_complaint(b, PUB_MESSAGES, "the server is silent, and does "
+	    "not answer a PING: connection closed");
+	bus_hang_up(b);
 }
 
 void
@@ -218,8 +233,13 @@ bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 		return;
 	if (fds->revents & POLLOUT)
 		write_out(b);
-	if (fds->revents & (POLLIN | POLLHUP | POLLERR))
+	if (fds->revents & (POLLIN | POLLHUP | POLLERR)) {
+		b->silent_ms = 0;
 		natsConnection_ProcessReadEvent(b->nc);
+	} else if ((fds->revents & POLLOUT) && natsConnection_Buffered(b->nc) > 0)
+		b->silent_ms = 0;	/* it reads, if slowly */
+	else
+		note_silence(b);
 	/* The server tells why it closes: a message was too long. */
 	if (!bus_is_open(b))
 		natsConnection_GetLastError(b->nc, &text);

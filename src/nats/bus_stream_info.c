@@ -28,7 +28,19 @@ static int
 no_answer(const char *subject, struct err *e)
 {
 	return err_set(e, "no answer to %s: no permission, or the broker is "
-	    "busy", subject);
+	    "busy or has no leader", subject);
+}
+
+/* "the stream has no leader: 1 of 3 servers answer", as far as is known. */
+static void
+count_servers(const struct bus *b, struct err *e)
+{
+	size_t		all = b->conf->nats.servers.n, failed = bus_nfailed(b);
+	struct err	text = *e;
+
+	if (failed > 0 && strstr(e->text, "no leader") != NULL)
+		err_set(e, "%s: %zu of %zu servers answer", text.text,
+		    all - failed, all);
 }
 
 /* Find the answer to a request by its reply subject; drop older answers. */
@@ -71,8 +83,10 @@ request(struct bus *b, const char *subject, const char *body,
 	if (m == NULL && nobody)
 		err_set(e, "JetStream does not answer: it is off, or the "
 		    "account has none");
-	else if (m == NULL)
+	else if (m == NULL) {
 		no_answer(subject, e);
+		count_servers(b, e);
+	}
 	return m;
 }
 
@@ -134,6 +148,7 @@ bus_check(void *arg, struct stream_report *r, struct err *e)
 		return false;
 	stream_judge(r, b->conf, natsMsg_GetData(m),
 	    (size_t)natsMsg_GetDataLength(m));
+	count_servers(b, &r->why);
 	natsMsg_Destroy(m);
 	return true;
 }
@@ -156,8 +171,10 @@ bus_state(void *arg, struct stream_state *st, struct err *e)
 	rc = stream_read_state(st, natsMsg_GetData(m),
 	    (size_t)natsMsg_GetDataLength(m), e);
 	natsMsg_Destroy(m);
-	if (rc < 0)
+	if (rc < 0) {
+		count_servers(b, e);
 		return false;
+	}
 	s = natsConnection_GetConnectedServerId(b->nc, st->server,
 	    sizeof(st->server));
 	if (s == NATS_OK)

@@ -279,6 +279,18 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 		    "them");
 }
 
+/* A server that is no member of a cluster has a leader, or no such section. */
+static bool
+is_leaderless(json_t *cluster)
+{
+	const char	*leader = json_string_value(json_object_get(cluster,
+			    "leader"));
+
+	return (leader == NULL || leader[0] == '\0') &&
+	    (json_array_size(json_object_get(cluster, "replicas")) > 0 ||
+	    json_object_get(cluster, "name") != NULL);
+}
+
 void
 stream_judge(struct stream_report *r, const struct conf *c, const char *body,
     size_t len)
@@ -287,6 +299,7 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 	json_t		*error = json_object_get(info, "error");
 	json_t		*config = json_object_get(info, "config");
 	const char	*text;
+	enum error_class class;
 	int		 code;
 	char		 line[300];
 
@@ -296,15 +309,19 @@ stream_judge(struct stream_report *r, const struct conf *c, const char *body,
 		code = (int)stream_number(error, "err_code");
 		if (text == NULL)
 			text = "error";
-		snprintf(line, sizeof(line), "cannot be used: %s (%d); create "
+		class = nats_verdict_class(code, text);
+		snprintf(line, sizeof(line), class == CLASS_OFFLINE ?
+		    "has no leader: %s (%d)" : "cannot be used: %s (%d); create "
 		    "it with outboxctl stream add, or correct nats.stream",
 		    text, code);
-		unfit(r, nats_verdict_class(code, text), line);
+		unfit(r, class, line);
 	} else if (config == NULL)
 		add(&r->warnings, "was not checked: the answer to STREAM.INFO "
 		    "has no configuration");
 	else {
 		list_subjects(r, config);
+		if (is_leaderless(json_object_get(info, "cluster")))
+			unfit(r, CLASS_OFFLINE, "has no leader");
 		judge_fitness(r, c, config);
 		judge_safety(r, c, info, config);
 		judge_room(r, info, config);
@@ -349,9 +366,8 @@ fill_leader(struct stream_state *st, json_t *info, struct err *e)
 	if (leader == NULL)
 		leader = "";
 	st->replicated = all > 1;
-	if (leader[0] == '\0' && (st->replicated ||
-	    json_object_get(cluster, "name") != NULL))
-		return err_set(e, "the stream has no leader now");
+	if (is_leaderless(cluster))
+		return err_set(e, "the stream has no leader");
 	/*
 	 * Replicas answer the leader each second.  If it does not hear most of
 	 * them it may have taken messages that are not in its state yet.

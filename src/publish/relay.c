@@ -156,6 +156,7 @@ send_and_wait(struct flight *f)
 		/* wait writes the buffered messages, also without a timeout. */
 		wait_a_little(f, time_left(f));
 	}
+	relay_explain_absent(f);
 }
 
 static bool

@@ -126,6 +126,8 @@ struct relay_result {
 	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination took no message */
 	bool		silent;		/* down, and without any answer */
+	bool		elsewhere;	/* another server of the broker may
+					   take what this one does not */
 	struct err	why;		/* the first failure that is none of
 					   the refused; or why down */
 	enum error_class class;		/* why down */

@@ -265,3 +265,45 @@ relay_name_absent(struct flight *f, struct flight_line *line)
 	}
 	line->nameless = 0;
 }
+
+/* Nobody takes messages: has the stream no leader?  Then why says so. */
+static bool
+is_leaderless(struct flight *f, struct err *why)
+{
+	const struct pub	*p = relay_stream(f->r);
+	const char		*stream = f->r->form.stream;
+	struct stream_report	 r;
+	struct err		 e;
+
+	if (p == NULL || stream[0] == '\0' || !pub_is_open(p))
+		return false;
+	if (p->ops->check(p->arg, &r, &e)) {
+		err_set(why, "stream %s %s", stream, r.why.text);
+		return r.unfit && r.class == CLASS_OFFLINE;
+	}
+	/* For some seconds after the leader is gone no other server answers. */
+	err_set(why, "stream %s has no leader: %s", stream, e.text);
+	return pub_is_open(p) &&
+	    p->ops->complaint(p->arg, PUB_FORBIDDEN, &e) == CLASS_NONE &&
+	    p->ops->complaint(p->arg, PUB_NOBODY, &e) == CLASS_NONE;
+}
+
+void
+relay_explain_absent(struct flight *f)
+{
+	struct err	why;
+
+	for (size_t i = 0; i < f->b->n; i++) {
+		struct way *way = &f->ways[i];
+
+		if (way->state != REFUSED || way->class != CLASS_NO_STREAM)
+			continue;
+		if (!f->leaderless && !is_leaderless(f, &why))
+			return;
+		f->leaderless = true;
+		msg_fail(&f->b->msgs[i], OUT_UNSENT, why.text);
+		way->class = CLASS_OFFLINE;
+	}
+	if (f->leaderless)
+		type_breaker_explain(&f->r->breaker, CLASS_OFFLINE, why.text);
+}

@@ -86,6 +86,7 @@ struct flight {
 	size_t			 nsuspects;	/* places in use */
 	bool			 closed;	/* send nothing more */
 	bool			 any_stream;	/* see relay_any_stream() */
+	bool			 leaderless;	/* nats.stream */
 };
 
 /*
@@ -208,6 +209,12 @@ void	relay_answer(struct flight *, struct flight_line *,
 
 /* Once all others have answers, nameless refusals are for the rest. */
 void	relay_name_absent(struct flight *, struct flight_line *);
+
+/*
+ * With nothing out: what no stream took was refused for its subject, or because
+ * the stream has no leader; then that is its error.
+ */
+void	relay_explain_absent(struct flight *);
 
 /* Time out late messages; returns the ms until the next one is late. */
 int64_t	relay_expire(struct flight *, int64_t now);

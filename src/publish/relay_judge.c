@@ -17,6 +17,9 @@
 #define DEFER_MS	5000
 #define DEFER_DOWN_MS	1000	/* if it took no message */
 
+/* The longest election of a leader that is nothing unusual. */
+#define ELECTION_MS	10000
+
 /* One without an answer waits so much longer than those that were not sent. */
 #define BEHIND_MS	2000
 
@@ -48,6 +51,10 @@ relay_judge(struct flight *f)
 	judge_aside(f);
 	judge_refused(f);
 	judge_spent(f);
+	/* An election takes some seconds: all servers wait for that. */
+	f->res->elsewhere = f->to[ROUTE_NATS].closed || (f->leaderless &&
+	    clock_ms() - r->trial.to[ROUTE_NATS].taken_at >= ELECTION_MS) ||
+	    (f->res->down && f->res->silent && relay_broker(r) != NULL);
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 

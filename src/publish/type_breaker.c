@@ -178,6 +178,22 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	    backoff_next(&item->backoff) / later(f->turns, 1);
 }
 
+void
+type_breaker_explain(struct type_breaker *k, enum error_class class,
+    const char *why)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		struct type_breaker_item *item = &k->items[i];
+
+		if (item->refused_in != k->batch ||
+		    item->class != CLASS_NO_STREAM)
+			continue;
+		item->class = class;
+		err_set(&item->why, "%s", why);
+		k->changes++;
+	}
+}
+
 bool
 type_breaker_blame(struct type_breaker *k, int64_t now)
 {

@@ -117,6 +117,10 @@ bool			type_breaker_is_blamed(const struct type_breaker *,
 void			type_breaker_refused(struct type_breaker *,
 			    const struct type_refusal *, int64_t now);
 
+/* What no stream took in this batch was refused for another reason. */
+void			type_breaker_explain(struct type_breaker *,
+			    enum error_class, const char *why);
+
 /*
  * The stream is known to work, so the types that no stream took are to blame.
  * True if there was one.

@@ -92,6 +92,9 @@ void	worker_pause(struct worker *, enum error_class, const char *key,
 /* It takes messages, or it is not known any more that it takes none. */
 void	worker_unpause(struct worker *);
 
+/* Leave the broker's server for the next one of nats.servers, if any. */
+void	worker_change_server(struct worker *);
+
 /* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);
 

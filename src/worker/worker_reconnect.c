@@ -23,6 +23,8 @@
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 #define UNAUDITED_MS		30000	/* until an audit is tried again */
 #define UNFIT_CHECK_MS		1000	/* while others take messages */
+#define REFUSED_CEILING_MS	1000
+#define AUDIT_FAILURES		6	/* so many, and another server is asked */
 
 static void
 is_away(struct worker *w, struct reconnect *l, const char *key,
@@ -48,6 +50,9 @@ worker_pause(struct worker *w, enum error_class class, const char *key,
 {
 	struct scoreboard_pause	*p = &w->line->pause;
 
+	/* A refusal costs little: try again sooner than a silence. */
+	w->route.backoff.ceiling_ms = class == CLASS_TIMEOUT ||
+	    class == CLASS_LOST ? RECONNECT_CEILING_MS : REFUSED_CEILING_MS;
 	is_away(w, &w->route, key, text, SCOREBOARD_PAUSED);
 	strlcpy(p->class, error_class_word(class), sizeof(p->class));
 	strlcpy(p->why, text, sizeof(p->why));
@@ -357,6 +362,23 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 	stream_audit_connected(&w->audit);
 }
 
+/*
+ * The server in use gives no answers, or does not find a leader, and another
+ * one of the list may.  That is no loss of the connection, so nothing tells it;
+ * the reason is told as that of the pause.
+ */
+void
+worker_change_server(struct worker *w)
+{
+	const struct pub	*p = relay_broker(&w->relay);
+
+	if (w->conf->nats.servers.n < 2 || !pub_is_open(p))
+		return;
+	log_debug("broker: another server of nats.servers is tried");
+	p->ops->close(p->arg);
+	w->lines[DRIVER_NATS].opened_at = 0;
+}
+
 /* Log warnings and advice once, and by one worker. */
 static void
 tell_of_stream(struct worker *w, const struct stream_report *r)
@@ -466,6 +488,8 @@ worker_audit_stream(struct worker *w)
 		    "checked for lost messages");
 		destination_is_unfit(w, CLASS_AUDIT, r->waits_for.text);
 		w->unaudited = true;
+		if (r->failures >= AUDIT_FAILURES)
+			worker_change_server(w);
 	} else if (w->unaudited && stream_audit_is_ready(r)) {
 		worker_unpause(w);
 		w->unaudited = false;

@@ -11,8 +11,6 @@
 #include "util/log.h"
 #include "util/printable.h"
 
-#define REFUSED_CEILING_MS	1000
-
 /* Copy what fits, and no half of a character. */
 static void
 copy_cut(char *to, size_t size, const char *text)
@@ -147,9 +145,6 @@ pause_route(struct worker *w, const struct relay_result *r)
 
 	err_set(&e, "%s", r->why.text);
 	err_in(&e, "publishing paused, no message gets through");
-	/* A refusal costs little: try again sooner than a silence. */
-	w->route.backoff.ceiling_ms = r->silent ? RECONNECT_CEILING_MS :
-	    REFUSED_CEILING_MS;
 	worker_pause(w, r->class, one ? error_class_word(r->class) : e.text,
 	    e.text);
 }
@@ -175,6 +170,8 @@ complain(struct worker *w, const struct tick_result *res)
 		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
 		    "error_class", "message"), LOG_NUMBER("messages",
 		    r->unread)), r->unread_why.text, clock_ms());
+	if (r->elsewhere)
+		worker_change_server(w);
 	if (r->down && are_types_to_blame(w, res)) {
 		w->clean = false;
 		complain_of_types(w);

@@ -149,6 +149,32 @@ START_TEST(silent_server_answers_later)
 }
 END_TEST
 
+/*
+ * A server that was stopped answers no PING.  A worker that does not wait, but
+ * for its database, hears nothing of a server that is well.
+ */
+START_TEST(silence_is_noticed)
+{
+	int64_t	start = clock_ms();
+
+	ck_no_answer(2500);
+	poll(NULL, 0, 6000);
+	ck_no_answer(2500);
+	ck_assert(is_open());
+
+	servers_signal("loss", SIGSTOP);
+	start = clock_ms();
+	send_row(1, 1);
+	while (is_open()) {
+		pub_wait(&bus, 1, -1, 500);
+		ck_assert_int_lt(ms_since(start), 6000);
+	}
+	ck_assert_int_ge(ms_since(start), 2000);
+	ck_assert(bus.ops->complaint(bus.arg, PUB_MESSAGES, &e));
+	ck_has(e.text, "the server is silent");
+}
+END_TEST
+
 /* More than the socket takes: sending never blocks, and all of it arrives. */
 START_TEST(slow_server_blocks_nobody)
 {
@@ -492,6 +518,7 @@ add_losses(Suite *s)
 	tcase_add_test(tc, late_end_is_not_the_new_ones);
 	tcase_add_test(tc, nothing_is_sent_later);
 	tcase_add_test(tc, silent_server_answers_later);
+	tcase_add_test(tc, silence_is_noticed);
 	tcase_add_test(tc, slow_server_blocks_nobody);
 	tcase_add_loop_test(tc, older_refusal_is_silent, 0, 2);
 	tcase_add_test(tc, the_rest_is_written_while_waiting);

@@ -376,7 +376,7 @@ static const struct {
 	{ "{\"stream\":\"EVENTS\",\"seq\":5,\"duplicate\": false}",
 	  VERDICT_STORED, 5, "" },
 	{ "{\"stream\":\"EVENTS\",\"seq\":0,\"duplicate\": true}",
-	  VERDICT_TRANSIENT, 0, "stored" },
+	  VERDICT_PENDING, 0, "stored" },
 	{ "{\"stream\":\"OTHER\",\"seq\":5}", VERDICT_DESTINATION, 5,
 	  "OTHER" },
 	{ "{\"error\":{\"code\":400,\"err_code\":10060,\"description\":"

@@ -438,13 +438,28 @@ fake_get_stored(void *arg, const char *prefix, struct stored_message *p,
 	return 0;
 }
 
+/* The stream as the broker tells it, when nobody took a message. */
+static bool
+fake_check(void *arg, struct stream_report *r, struct err *e)
+{
+	(void)arg;
+	ck_assert_uint_eq(nout(), 0);
+	memset(r, 0, sizeof(*r));
+	if (fake.leaderless == MUTE || fake.leaderless == FORBIDDEN)
+		return err_set(e, "no answer to the fake") == 0;
+	r->unfit = fake.leaderless != NOT;
+	r->class = fake.leaderless == UNFIT ? CLASS_SEALED : CLASS_OFFLINE;
+	err_set(&r->why, "has no leader");
+	return true;
+}
+
 static enum error_class
 fake_complaint(void *arg, enum pub_about about, struct err *e)
 {
 	if (line_of(arg))
 		return CLASS_NONE;
-	if (about == PUB_FORBIDDEN && fake.look_is_forbidden &&
-	    fake.nlooks > 0) {
+	if (about == PUB_FORBIDDEN && (fake.leaderless == FORBIDDEN ||
+	    (fake.look_is_forbidden && fake.nlooks > 0))) {
 		err_set(e, "Permissions Violation");
 		return CLASS_PERMISSION;
 	}
@@ -480,6 +495,7 @@ struct pub_ops	fake_ops = {
 	.names_streams = true,
 	.max_headers = 4500,
 	.can_ask = true,
+	.check = fake_check,
 	.get_stored = fake_get_stored,
 	.open = fake_open,
 	.close = fake_close,

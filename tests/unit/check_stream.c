@@ -54,6 +54,9 @@ END_TEST
 #define FINE	"\"subjects\":[\"other\",\"events.>\"],\"storage\":\"file\"," \
 		"\"num_replicas\":1,\"duplicate_window\":600000000000"
 
+#define THREE	"\"subjects\":[\"events.>\"],\"storage\":\"file\"," \
+		"\"num_replicas\":3,\"duplicate_window\":600000000000"
+
 static const struct {
 	const char	*body;
 	const char	*unfit;		/* NULL: fit */
@@ -76,8 +79,16 @@ static const struct {
 	  "window of 2 min, and a message may be sent again after 6 min 5 s", NULL },
 	{ "{\"config\":{\"subjects\":[\"events.>\"],\"storage\":\"memory\","
 	  "\"duplicate_window\":600000000000}}", NULL, "in memory", NULL },
-	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}", NULL,
-	  "one replica", NULL },
+	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\",\"leader\":"
+	  "\"n1\"}}", NULL, "one replica", NULL },
+	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}",
+	  "has no leader", "one replica", NULL },
+	{ "{\"config\":{" THREE "},\"cluster\":{\"name\":\"c\",\"replicas\":["
+	  "{\"active\":0},{\"active\":13354698115},{\"active\":0,"
+	  "\"offline\":true}]}}", "has no leader", NULL, NULL },
+	{ "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
+	  "\"JetStream system temporarily unavailable\"}}",
+	  "has no leader: JetStream system temporarily", NULL, NULL },
 	{ "{\"config\":{" FINE ",\"max_msgs\":1000,\"discard\":\"old\"}}", NULL,
 	  "drops its oldest", NULL },
 	{ "{\"config\":{" FINE ",\"max_bytes\":1000,\"max_msgs\":-1}}", NULL,

@@ -285,6 +285,51 @@ START_TEST(type_without_a_stream_is_held)
 }
 END_TEST
 
+/*
+ * Nobody takes it as the stream has no leader: no subject is to blame.  After a
+ * while without one another server may know one.
+ */
+START_TEST(stream_without_a_leader_blames_no_subject)
+{
+	bool	is = _i == SAID || _i == MUTE;
+
+	script("a", "A");
+	types("x");
+	publish_as("D");
+	for (int i = 0; i < (is ? 2 : 1); i++) {
+		next_script("ab", "NN");
+		fake.leaderless = _i;
+		types("xy");
+		publish();
+		ck_assert(res.down);
+		ck_assert_int_eq(res.class, is ? CLASS_OFFLINE :
+		    CLASS_NO_STREAM);
+		holds(msgs[1].error, is ? "stream EVENTS has no leader" :
+		    "no stream takes subject");
+		ck_assert(type_breaker_blame(&relay.breaker, now_ms) == !is);
+		ck_assert(res.elsewhere == (is && i == 1));
+		now_ms += 10000;
+	}
+}
+END_TEST
+
+/* So may one in place of a server that is silent, or does not hear. */
+START_TEST(another_server_may_answer)
+{
+	script("ab", "ss");
+	publish();
+	ck_assert(res.elsewhere);
+	now_ms += 10000;
+	next_script("ab", "As");
+	publish();
+	ck_assert(!res.elsewhere);
+	now_ms += 10000;
+	next_script("ab", "XX");
+	publish();
+	ck_assert(!res.elsewhere);
+}
+END_TEST
+
 /* A message that failed four times as the probe steps aside: who is next? */
 START_TEST(another_probe_comes_in_time)
 {
@@ -645,6 +690,9 @@ void
 add_types(TCase *tc)
 {
 	tcase_add_test(tc, type_without_a_stream_is_held);
+	tcase_add_loop_test(tc, stream_without_a_leader_blames_no_subject, NOT,
+	    UNFIT + 1);
+	tcase_add_test(tc, another_server_may_answer);
 	tcase_add_test(tc, another_probe_comes_in_time);
 	tcase_add_test(tc, early_messages_have_a_probe_among_them);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
