@@ -17,7 +17,7 @@ bench_results = bench/results/table.txt bench/results/age.png \
 EXTRA_DIST += bench/README bench/run bench/lib.sh bench/machine.sh \
 	bench/drain.sh bench/floor.sh bench/steady.sh bench/idle.sh bench/scrub.sh \
 	bench/age.sh bench/http.sh bench/monitor.sh bench/cost.sh bench/sparse.sh \
-	bench/plot.sh bench/json.awk bench/table.awk \
+	bench/pauses.sh bench/plot.sh bench/json.awk bench/table.awk \
 	$(bench_results)
 
 .PHONY: bench

@@ -65,8 +65,6 @@ galera_lines() {
 	    "wsrep_cluster_address=gcomm://$2" \
 	    "wsrep_node_address=$own:${PORTS[$1]}" wsrep_sst_method=copied \
 	    "wsrep_provider_options=$(printf '%s;' gcache.size=64M \
-	    gmcast.peer_timeout=PT2S evs.suspect_timeout=PT3S \
-	    evs.inactive_timeout=PT6S evs.install_timeout=PT4S \
 	    "gmcast.listen_addr=tcp://$own:${PORTS[$1]}" \
 	    "ist.recv_addr=$own:${PORTS2[$1]}" \
 	    "ist.recv_bind=$own:${PORTS2[$1]}")"

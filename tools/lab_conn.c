@@ -159,12 +159,13 @@ answers(MYSQL *db, const char *sql, const char *text)
 	return yes;
 }
 
-/* A node of Galera without a majority says that it is not ready. */
+/* A server that is no node of Galera is not "ready" either. */
 bool
 lab_db_takes_writes(MYSQL *db)
 {
 	return answers(db, "SELECT @@GLOBAL.read_only", "0") &&
-	    !answers(db, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'", "OFF");
+	    !(answers(db, "SELECT @@wsrep_on", "1") &&
+	    answers(db, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'", "OFF"));
 }
 
 MYSQL *

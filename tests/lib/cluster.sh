@@ -38,7 +38,8 @@ any_url() {
 # broker_page BROKER PAGE: a page of its monitor, without the header
 broker_page() {
 	local web rc
-	exec {web}<> "/dev/tcp/127.0.0.1/$(broker_field "$1" HTTP_PORT)" ||
+	exec {web}<> "/dev/tcp/$(broker_field "$1" HOST)/$(broker_field "$1" \
+	    HTTP_PORT)" ||
 	    return
 	printf 'GET /%s HTTP/1.0\r\n\r\n' "$2" >&"$web"
 	timeout 5 sed '1,/^\r$/d' <&"$web"

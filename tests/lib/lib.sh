@@ -183,6 +183,7 @@ cleanup() {
 		wait_for 10 not is_ours "$pid" || kill -KILL "$pid" 2>/dev/null
 	done
 	pool_give_back "$rc"
+	[ ! -e "$DIR/cluster" ] || "$SANDBOX" stop "$DIR" >/dev/null
 	for server in "$DIR"/*/env; do
 		[ -e "$server" ] && "$SANDBOX" stop "${server%/env}" >/dev/null
 	done
@@ -405,8 +406,8 @@ ring() {
 
 # js_api SUBJECT BODY: send a request to JetStream's API, print the answer
 js_api() {
-	local line nats
-	exec {nats}<> "/dev/tcp/127.0.0.1/${URL##*:}"
+	local line nats at=${URL#nats://}
+	exec {nats}<> "/dev/tcp/${at/://}"
 	printf '%s\r\n' 'CONNECT {"verbose":false}' 'SUB answer 1' \
 	    "PUB \$JS.API.$1 answer ${#2}" "$2" >&"$nats"
 	while read -rt 10 line <&"$nats"; do

@@ -405,6 +405,8 @@ pauses() {
 
 test_plain() {
 	fresh
+	sql "CREATE USER 'plain'@'127.0.0.1'; GRANT ALL ON app.*
+	    TO 'plain'@'127.0.0.1'"
 	db plain --seconds 5 >"$dir/out" &
 	pid_plain=$!
 	frozen db
@@ -412,6 +414,12 @@ test_plain() {
 	pauses 'plain: the longest pause between two commits'
 	is 'plain: its rows are there' "$(sql 'SELECT COUNT(*) FROM lab_plain')" \
 	    "$(sed 's/done \([0-9]*\) .*/\1/' "$dir/out")"
+	port=$(sed -n 's/^PORT=//p' "$dir/db/env")
+	"$lab" plain --host "127.0.0.1:1,127.0.0.1:$port" --user plain \
+	    --database app --seconds 1 >"$dir/out"
+	is 'plain: goes to the server of its list that is there' \
+	    "$(sed 's/ .*//' "$dir/out") $(grep -c 'done [1-9]' "$dir/out")" \
+	    'done 1'
 	bus plain --subject events.plain --seconds 5 >"$dir/out" &
 	pid_plain=$!
 	frozen nats
