@@ -254,6 +254,27 @@ scoreboard_refused_read(const struct scoreboard_line *l,
 	return n;
 }
 
+bool
+scoreboard_server(const struct scoreboard *b, const char *present,
+    char server[SCOREBOARD_SERVER])
+{
+	char	used[SCOREBOARD_SERVER];
+
+	server[0] = '\0';
+	for (size_t i = 0; i < CONF_MAX_WORKERS; i++) {
+		/* It may be being written. */
+		memcpy(used, b->lines[i].server, sizeof(used));
+		used[sizeof(used) - 1] = '\0';
+		if (b->lines[i].state == SCOREBOARD_FREE || used[0] == '\0' ||
+		    (server[0] != '\0' && strcmp(used, present) != 0))
+			continue;
+		strlcpy(server, used, SCOREBOARD_SERVER);
+		if (strcmp(server, present) == 0)
+			break;
+	}
+	return server[0] != '\0';
+}
+
 const char *
 scoreboard_state_word(uint32_t state)
 {

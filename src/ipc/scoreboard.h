@@ -113,6 +113,8 @@ struct scoreboard_row {
 
 #define SCOREBOARD_ROWS	16	/* shown by one worker, the first ones */
 
+#define SCOREBOARD_SERVER	300	/* host:port, or a socket */
+
 /* Shorter waits are not told: others use the tables, too. */
 #define SCOREBOARD_WAIT_MS	3000
 
@@ -156,6 +158,8 @@ struct scoreboard_line {
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];
+	char		 server[SCOREBOARD_SERVER];	/* worker: the database
+							   server; "": none */
 	int64_t		 last_error_at;	/* seconds, UTC; 0: none yet */
 	char		 last_error[sizeof(struct err)];
 };
@@ -297,6 +301,13 @@ void			 scoreboard_refused_end(struct scoreboard_line *);
 size_t			 scoreboard_refused_read(const struct scoreboard_line *,
 			    struct scoreboard_refused
 			    to[SCOREBOARD_REFUSED_TYPES]);
+
+/*
+ * The database server that another process should use, too: present, if a worker
+ * uses it, else the one of the first worker that has any.  False: none has.
+ */
+bool			 scoreboard_server(const struct scoreboard *,
+			    const char *present, char server[SCOREBOARD_SERVER]);
 
 /* "running", "no broker", ... */
 const char		*scoreboard_state_word(uint32_t state);

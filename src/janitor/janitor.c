@@ -32,6 +32,7 @@
 #define SILENT_S	300	/* until the server closes a connection: the
 				   locks of a host that vanished must end */
 #define WAIT_MAX_MS	1000	/* between signs of life */
+#define MOVED_MS	2000	/* between looks at the workers' server */
 
 /* Rows made in one transaction; workers wait for its locks. */
 #define PIECE		100
@@ -60,6 +61,8 @@ struct janitor {
 	struct reconnect		 reconnect;
 	struct duty			 duties[NDUTIES];
 	int64_t				 rest_until;	/* of changes to rows */
+	int64_t				 moved_at;	/* next look at the workers'
+							   server */
 
 	struct reconcile		 reconcile;
 	bool				 searched;
@@ -307,6 +310,25 @@ prepare_session(void *arg, struct err *e)
 	    0;
 }
 
+/* The workers choose the server, see db_open(). */
+static void
+follow_workers(struct janitor *j, int64_t now)
+{
+	const char	*peer = store_is_open(j->store) ?
+			    store_peer(j->store) : "";
+	char		 server[SCOREBOARD_SERVER];
+
+	if (now < j->moved_at && peer[0] != '\0')
+		return;
+	j->moved_at = now + MOVED_MS;
+	if (!scoreboard_server(j->a->scoreboard, peer, server) ||
+	    strcmp(server, peer) == 0 || !store_prefer(j->store, server) ||
+	    peer[0] == '\0')
+		return;
+	log_info("database: the workers use %s, no longer %s", server, peer);
+	close_store(j);
+}
+
 static void
 open_store(struct janitor *j)
 {
@@ -420,6 +442,7 @@ janitor_main(const struct janitor_args *a)
 			sig_wait(NULL, 0, sooner(at - now, WAIT_MAX_MS));
 		}
 		janitor_sign_of_life(&j, now);
+		follow_workers(&j, now);
 		if (!store_is_open(j.store))
 			open_store(&j);
 		else

@@ -25,7 +25,7 @@
 
 #define REFUSED_MS	60000	/* retry interval after a refusal */
 #define WAIT_MAX_MS	1000	/* between signs of life */
-#define MOVED_MS	10000	/* between checks for another primary */
+#define MOVED_MS	2000	/* between looks at the workers' server */
 
 /*
  * An event that cannot be decoded wakes all workers, at most this often (ms).
@@ -41,7 +41,7 @@ struct listener {
 	bool				 open;
 	bool				 heard;		/* stream has begun */
 	bool				 ever_heard;	/* since the start */
-	int64_t				 moved_at;	/* last primary check */
+	int64_t				 moved_at;	/* next such look */
 	int64_t				 notified_all_at;
 	bool				 owes_all;
 	uint64_t			 commits;	/* since told_at */
@@ -190,8 +190,11 @@ static void
 open_stream(struct listener *d)
 {
 	const struct conf	*c = d->a->conf;
+	char			 server[SCOREBOARD_SERVER];
 	struct err		 e;
 
+	if (scoreboard_server(d->a->scoreboard, "", server))
+		(void)binlog_prefer(d->binlog, server);
 	if (binlog_open(d->binlog, &e) < 0) {
 		d->a->totals->connects_failed[TOTALS_DATABASE]++;
 		binlog_failed(d, &e);
@@ -205,18 +208,22 @@ open_stream(struct listener *d)
 	d->watch.keys = binlog_keys(d->binlog);
 }
 
+/* The workers choose the server: their heartbeats find out soonest. */
 static void
-check_for_move(struct listener *d, int64_t now)
+follow_workers(struct listener *d, int64_t now)
 {
-	struct err	e;
+	const char	*peer = binlog_peer(d->binlog);
+	char		 server[SCOREBOARD_SERVER];
+	struct err	 e;
 
 	if (now < d->moved_at)
 		return;
 	d->moved_at = now + MOVED_MS;
-	if (!binlog_has_moved(d->binlog))
+	if (!scoreboard_server(d->a->scoreboard, peer, server) ||
+	    strcmp(server, peer) == 0 || !binlog_prefer(d->binlog, server))
 		return;
-	err_set(&e, "binlog: %s is no longer the server for writes",
-	    binlog_peer(d->binlog));
+	err_set(&e, "binlog: %s is no longer the server of the workers: they "
+	    "use %s", peer, server);
 	binlog_failed(d, &e);
 }
 
@@ -267,7 +274,7 @@ listen(struct listener *d)
 		d->commits = 0;
 		d->told_at = now;
 	}
-	check_for_move(d, now);
+	follow_workers(d, now);
 }
 
 bool

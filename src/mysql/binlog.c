@@ -32,7 +32,6 @@
 struct binlog {
 	const struct conf	*conf;
 	struct db		*db;		/* the stream */
-	struct db		*watch;		/* closed with only one host */
 	unsigned		 column;
 	uint64_t		 keys;
 	char			 file[512];	/* MySQL: begin here, */
@@ -52,7 +51,6 @@ binlog_new(const struct conf *conf)
 
 	b->conf = conf;
 	b->db = db_new(conf, SILENCE_MS);
-	b->watch = db_new(conf, SILENCE_MS);
 	return b;
 }
 
@@ -61,7 +59,6 @@ binlog_observe(struct binlog *b, void (*observe)(void *, const char *,
     int64_t), void *arg)
 {
 	db_observe(b->db, observe, arg);
-	db_observe(b->watch, observe, arg);
 }
 
 void
@@ -69,7 +66,6 @@ binlog_free(struct binlog *b)
 {
 	binlog_close(b);
 	db_free(b->db);
-	db_free(b->watch);
 	buf_free(&b->gtids);
 	free(b);
 }
@@ -78,6 +74,12 @@ enum db_fault
 binlog_fault(const struct binlog *b)
 {
 	return b->db->fault;
+}
+
+bool
+binlog_prefer(struct binlog *b, const char *peer)
+{
+	return db_prefer(b->db, peer);
 }
 
 const char *
@@ -385,20 +387,9 @@ prepare_dump(struct binlog *b, struct err *e)
 int
 binlog_open(struct binlog *b, struct err *e)
 {
-	bool	several = b->conf->mysql.hosts.n > 1;
-
 	binlog_close(b);
-	/* With several the watch chooses one for the stream, too. */
-	if (several && !db_is_open(b->watch) && db_open(b->watch, e) < 0) {
-		b->db->fault = db_last_fault(b->watch);
+	if (db_open(b->db, e) < 0)
 		return -1;
-	}
-	if (several)
-		db_prefer(b->db, db_peer(b->watch));
-	if (db_open(b->db, e) < 0) {
-		db_close(b->watch);
-		return -1;
-	}
 	if (prepare_dump(b, e) < 0 || dump_open(b, e) < 0) {
 		binlog_close(b);
 		return -1;
@@ -421,12 +412,4 @@ binlog_next(struct binlog *b, const uint8_t **event, size_t *len,
 		return 0;
 	binlog_close(b);
 	return -1;
-}
-
-bool
-binlog_has_moved(struct binlog *b)
-{
-	struct err	e;
-
-	return b->conf->mysql.hosts.n > 1 && db_check(b->watch, &e) < 0;
 }

@@ -1,9 +1,8 @@
 /*
  * binlog.h - follow a server's binlog from now on, as a replica does
  *
- * One connection for the stream and, if mysql.hosts has several servers, a
- * second one that checks whether it is still the right one.  No position is
- * kept: after a lost stream the next one begins at the binlog's end.
+ * No position is kept: after a lost stream the next one begins at the binlog's
+ * end.
  */
 #ifndef OUTBOX_BINLOG_H
 #define OUTBOX_BINLOG_H
@@ -30,9 +29,9 @@ void		 binlog_observe(struct binlog *, void (*)(void *arg,
 		    const char *what, int64_t us), void *arg);
 
 /*
- * Connect to the server that a worker would choose, and request every event
- * that is committed from now on.  Tries one host a call, as db_open.  A missing
- * privilege may show only in the first binlog_next.
+ * Connect to a server as db_open does, and request every event that is
+ * committed from now on.  A missing privilege may show only in the first
+ * binlog_next.
  */
 int		 binlog_open(struct binlog *, struct err *);
 void		 binlog_close(struct binlog *);
@@ -45,8 +44,8 @@ void		 binlog_close(struct binlog *);
 int		 binlog_next(struct binlog *, const uint8_t **, size_t *,
 		    struct err *);
 
-/* Is this server no longer the one to use?  Asks it; may block. */
-bool		 binlog_has_moved(struct binlog *);
+/* As db_prefer. */
+bool		 binlog_prefer(struct binlog *, const char *peer);
 
 /* The kind of the last failure; the server's address. */
 enum db_fault	 binlog_fault(const struct binlog *);

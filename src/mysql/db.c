@@ -204,14 +204,17 @@ db_close(struct db *db)
 	db->asked_at = 0;
 }
 
-void
+bool
 db_prefer(struct db *db, const char *peer)
 {
 	const struct conf_list	*hosts = &db->conf->mysql.hosts;
 
 	for (size_t i = 0; i < hosts->n; i++)
-		if (strcmp(hosts->items[i], peer) == 0)
+		if (strcmp(hosts->items[i], peer) == 0) {
 			db->first = i;
+			return true;
+		}
+	return false;
 }
 
 void

@@ -71,8 +71,8 @@ int		 db_open(struct db *, struct err *);
 void		 db_set_test(struct db *, int (*)(void *arg, struct err *),
 		    void *arg);
 
-/* Begin the next db_open with this host, if it is in the list. */
-void		 db_prefer(struct db *, const char *peer);
+/* Begin the next db_open with this host.  False: it is not in the list. */
+bool		 db_prefer(struct db *, const char *peer);
 
 /* Close, and begin the next db_open behind this host. */
 void		 db_leave(struct db *);

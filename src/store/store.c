@@ -67,10 +67,10 @@ store_set_test(struct store *s, int (*test)(void *, struct err *), void *arg)
 	db_set_test(s->db, test, arg);
 }
 
-void
+bool
 store_prefer(struct store *s, const char *peer)
 {
-	db_prefer(s->db, peer);
+	return db_prefer(s->db, peer);
 }
 
 void

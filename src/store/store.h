@@ -43,7 +43,7 @@ int		 store_open(struct store *, struct err *);
 /* As the functions of db.h: which server store_open() takes. */
 void		 store_set_test(struct store *, int (*)(void *arg,
 		    struct err *), void *arg);
-void		 store_prefer(struct store *, const char *peer);
+bool		 store_prefer(struct store *, const char *peer);
 void		 store_leave_server(struct store *);
 const char	*store_passed_over(const struct store *);
 

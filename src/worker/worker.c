@@ -248,6 +248,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->a = a;
 	w->conf = a->conf;
 	w->line = a->line != NULL ? a->line : &w->no_line;
+	w->line->server[0] = '\0';
 	w->totals = a->totals != NULL ? a->totals : &w->no_totals;
 	w->clean = true;
 	w->poll = (struct poll_interval){ .fixed_ms = a->interval_ms,

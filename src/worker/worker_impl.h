@@ -59,7 +59,7 @@ struct worker {
 							   a lock; 0: not */
 	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
-	char				 server[300];	/* told of last */
+	char				 server[SCOREBOARD_SERVER];	/* logged */
 	bool				 announced;	/* taken over or registered */
 	int64_t				 voided_at;	/* clock_ms() */
 	bool				 changed_count;	/* was asked for */

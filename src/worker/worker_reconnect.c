@@ -133,6 +133,7 @@ reconnect_db(struct worker *w, struct err *e)
 {
 	bool	worked = w->db.proven;
 
+	w->line->server[0] = '\0';
 	if (w->conf->mysql.hosts.n > 1)
 		err_in(e, "mysql %s", store_peer(w->store));
 	w->line->wait.since = 0;
@@ -153,6 +154,7 @@ worker_db_failed(struct worker *w, struct err *e)
 		log_info("database: the tables have changed and are read "
 		    "again: %s", e->text);
 		store_close(w->store);
+		w->line->server[0] = '\0';
 		w->db.opened_at = w->db.try_at = 0;
 		w->db.proven = false;
 		w->clean = false;
@@ -283,11 +285,14 @@ worker_open_db(struct worker *w)
 {
 	struct err	e;
 
+	w->line->server[0] = '\0';
 	if (store_open(w->store, &e) < 0) {
 		w->totals->connects_failed[TOTALS_DATABASE]++;
 		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
 		return;
 	}
+	strlcpy(w->line->server, store_peer(w->store),
+	    sizeof(w->line->server));
 	tell_of_server(w);
 	if (w->a->slot == 0)	/* only one logs it */
 		store_warn_of_unstable(w->store);

@@ -73,13 +73,35 @@ leaves() {
 	say "$1: $took ms, a plain client $plain ms"
 	[ "$took" -le $((plain + 2500)) ]
 	ok $? "$1: and so does the daemon" || tail -n 30 "$LOG" | sed 's/^/# /'
-	within 5 "$1: with all its partitions" in_use "$3"
+	within 10 "$1: with all its partitions" in_use "$3"
+	within 10 "$1: outboxctl asks it, too" asks "$3"
+	within 10 "$1: and so does a lasting outboxctl serve" serves "$3"
+}
+
+# asks SERVER: outboxctl tells of that one, from a new connection; serves: from
+# one that lasts, as the dashboard's does
+host_of() { jq -r .database_host "$DIR/state"; }
+asks() {
+	"$OUTBOXCTL" -c "$CONF" status --json > "$DIR/state" 2> "$DIR/ctl.err"
+	[ "$(host_of)" = "127.0.0.1:$(port_of "$1")" ]
+}
+serves() {
+	local line
+	echo '["status"]' >&8
+	read -rt 20 line <&9
+	jq .result <<< "$line" > "$DIR/state"
+	[ "$(host_of)" = "127.0.0.1:$(port_of "$1")" ]
 }
 
 start_master
+coproc SERVE { exec "$OUTBOXCTL" -c "$CONF" serve 2> "$DIR/serve.err"; }
+exec 8>&"${SERVE[1]}" 9<&"${SERVE[0]}"
+eval "exec ${SERVE[1]}>&-"
 within 20 'the first server of the list is used' in_use db
 insert db
 within 5 'its rows are sent' is_sent db
+within 10 'outboxctl asks it' asks db
+within 10 'and outboxctl serve' serves db
 
 "$SANDBOX" kill "$DIR/db" > /dev/null
 leaves 'it is killed' db db2
@@ -88,6 +110,8 @@ within 5 'the log names both, and why' has_line "$LOG" \
 "$SANDBOX" restart "$DIR/db" > /dev/null
 insert db2
 within 5 'the first one comes back: nobody goes back' is_sent db2
+within 5 'nor does outboxctl' asks db2
+within 5 'nor outboxctl serve' serves db2
 
 read -r pid _ < "$DIR/db2/process"
 kill -STOP "$pid"
@@ -113,6 +137,8 @@ within 10 'the log has the server and the reason' has_line "$LOG" \
 
 # No server is left: both are named, and either is used once it can be.
 client "$DIR/db" -e 'SET GLOBAL read_only = 1'
+within 10 'no server is left: outboxctl reads from the one that can be read' \
+    asks db2
 within 15 'no server is left: the log names both' has_line "$LOG" \
     "mysql 127.0.0.1:$DB_PORT: the server is read-only[^;]*; mysql 127.0.0.1:$(port_of db2): [a-z ]*: Lock wait timeout"
 echo 'UNLOCK TABLES;' >&"$hold"
@@ -122,5 +148,6 @@ start=$(now_ms)
 insert db2
 within 5 'it is used again within seconds' is_sent db2
 say "after $(($(now_ms) - start)) ms"
+exec 8>&-
 stops 'it stops'
 done_testing

@@ -17,6 +17,7 @@
 #include "ipc/vanishing.h"
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
+#include "util/xalloc.h"
 #include "ipc/predecessors.h"
 #include "util/clock.h"
 
@@ -292,6 +293,33 @@ START_TEST(minutes_outlive_the_master)
 END_TEST
 
 /* A text of a server, cut and without what moves a cursor. */
+/* The server that workers use; one that is in use stays. */
+START_TEST(server_of_the_workers_is_found)
+{
+	struct scoreboard	*b = xcalloc(1, sizeof(*b));
+	char			 server[SCOREBOARD_SERVER];
+
+	ck_assert(!scoreboard_server(b, "a:1", server));
+	strlcpy(b->lines[0].server, "gone:1", SCOREBOARD_SERVER);
+	b->lines[1].state = b->lines[2].state = b->lines[3].state =
+	    SCOREBOARD_RUNNING;
+	ck_assert(!scoreboard_server(b, "gone:1", server));
+	strlcpy(b->lines[2].server, "b:1", SCOREBOARD_SERVER);
+	strlcpy(b->lines[3].server, "c:1", SCOREBOARD_SERVER);
+	ck_assert(scoreboard_server(b, "", server));
+	ck_assert_str_eq(server, "b:1");
+	ck_assert(scoreboard_server(b, "a:1", server));
+	ck_assert_str_eq(server, "b:1");
+	ck_assert(scoreboard_server(b, "c:1", server));
+	ck_assert_str_eq(server, "c:1");
+	/* One that is being written may lack its end. */
+	memset(b->lines[2].server, 'x', SCOREBOARD_SERVER);
+	ck_assert(scoreboard_server(b, "a:1", server));
+	ck_assert_uint_eq(strlen(server), SCOREBOARD_SERVER - 1);
+	free(b);
+}
+END_TEST
+
 START_TEST(error_on_the_board_is_clean)
 {
 	struct scoreboard_line	l = { 0 };
@@ -995,6 +1023,7 @@ main(void)
 	tc = add_case(s, "scoreboard");
 	tcase_add_test(tc, board_is_read_by_others);
 	tcase_add_test(tc, minutes_outlive_the_master);
+	tcase_add_test(tc, server_of_the_workers_is_found);
 	tcase_add_test(tc, error_on_the_board_is_clean);
 	tcase_add_test(tc, board_of_a_dead_master_is_dead);
 	tcase_add_test(tc, board_with_a_reused_pid_is_dead);

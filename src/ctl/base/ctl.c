@@ -1,4 +1,7 @@
-/* ctl.c - errors of commands, and the question before a change */
+/*
+ * ctl.c - the connection to the database, errors of commands, and the question
+ * before a change
+ */
 
 #include "ctl/base/ctl.h"
 
@@ -10,6 +13,8 @@
 
 #include "common/command_file.h"
 #include "ctl/base/outcome.h"
+#include "ipc/daemon.h"
+#include "ipc/scoreboard.h"
 #include "util/display.h"
 #include "util/xalloc.h"
 
@@ -160,6 +165,29 @@ ctl_confirm(const struct ctl *c, uint64_t n, const char *thing,
 	    COUNTED(n, thing), done);
 }
 
+void
+ctl_follow_workers(struct ctl *c)
+{
+	const char		*peer = store_is_open(c->store) ?
+				    store_peer(c->store) : "";
+	char			*prefix, *path, server[SCOREBOARD_SERVER];
+	struct scoreboard	*b;
+	struct err		 e;
+	bool			 alive;
+
+	if (c->conf->mysql.hosts.n < 2)
+		return;
+	prefix = daemon_run_prefix(c->conf->master.pidfile);
+	path = xasprintf("%s.scoreboard", prefix);
+	b = scoreboard_open(path, &alive, &e);
+	if (b != NULL && alive && scoreboard_server(b, peer, server) &&
+	    store_prefer(c->store, server) && strcmp(server, peer) != 0)
+		store_close(c->store);
+	scoreboard_close(b);
+	free(path);
+	free(prefix);
+}
+
 int
 ctl_open(struct ctl *c, struct err *e)
 {
@@ -173,6 +201,7 @@ ctl_open(struct ctl *c, struct err *e)
 		c->store = store_new(c->conf, "outboxctl", has_tables(c) ?
 		    c->conf->worker.lease_renew : PATIENCE_MS);
 	}
+	ctl_follow_workers(c);
 	return store_open(c->store, e) == 0 && version_guard(c, e) == 0 &&
 	    (!has_tables(c) || store_learn(c->store, e) == 0) ? 0 : -1;
 }

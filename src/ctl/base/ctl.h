@@ -90,6 +90,12 @@ struct command {
 /* ctl.c */
 
 /*
+ * With several mysql.hosts: the next connection begins with the server that the
+ * workers of this host use, and a store that is open elsewhere is closed.
+ */
+void	ctl_follow_workers(struct ctl *);
+
+/*
  * Open the store if it was not needed, again if it was lost.  -1: see err.
  * The second prints the error: CTL_DONE, or ctl_fail's status.
  */

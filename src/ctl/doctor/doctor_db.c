@@ -33,6 +33,7 @@ doctor_connect(struct doctor *d)
 {
 	struct store	*s = d->ctl->store;
 
+	ctl_follow_workers(d->ctl);
 	d->connected = store_open(s, &d->away) == 0;
 	if (d->connected && store_passed_over(s)[0] != '\0')
 		doctor_say(d, DOCTOR_ADVICE, "database", "%s",

@@ -85,6 +85,8 @@ here_run(struct here *h)
 
 	if (status != CTL_DONE)
 		return status;
+	if (h->c.store != NULL)
+		ctl_follow_workers(&h->c);
 	/* It may have been lost since, or have lasted long enough. */
 	if (is_open(h) && (clock_ms() - h->opened_at > CONNECTION_MS ||
 	    store_check_server(h->c.store, &e) < 0))

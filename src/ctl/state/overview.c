@@ -438,6 +438,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 				    "anew send nothing"));
 		json_object_set_new(state, "missing", missing);
 	}
+	json_object_set_new(state, "database_host", s == NULL ||
+	    away != NULL ? json_null() : json_string(store_peer(s)));
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));

@@ -14,6 +14,8 @@ reach_database(struct ctl *c, bool kept, struct err *e)
 {
 	if (c->bad_file.text[0] != '\0')
 		return &c->bad_file;
+	if (c->store != NULL)
+		ctl_follow_workers(c);
 	if (kept && c->store != NULL && store_is_open(c->store))
 		(void)store_check_server(c->store, e);	/* closes a lost one */
 	if ((c->store != NULL && store_is_open(c->store)) ||

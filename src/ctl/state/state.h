@@ -31,6 +31,7 @@
  *	not over
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
+ *	database_host	"127.0.0.1:3306", or a socket: what was asked
  *	database	null, or {"error"}: then those above are missing
  *	missing		[{"table", "cost"}]: tables of ours that are gone, which
  *			is then the error of the database

@@ -282,6 +282,11 @@ say_fleet(const struct ctl *c, const json_t *status)
 		buf_str(&b, ", as of their last schema install");
 	say_member(c, "outbox", &b);
 
+	if (c->conf->mysql.hosts.n > 1) {
+		buf_str(&b, member_text(status, "database_host"));
+		say_member(c, "server", &b);
+	}
+
 	buf_printf(&b, "%lld alive, ", member_number(w, "live"));
 	if (member_number(w, "stale") > 0)
 		buf_printf(&b, "%lld stale, ", member_number(w, "stale"));
