@@ -28,6 +28,7 @@ struct stream_report {
 	bool		unfit;		/* it would take no message */
 	enum error_class class;		/* unfit: of what is wrong */
 	struct err	why;		/* unfit: what is wrong and the remedy */
+	bool		late;		/* its leader may be a new one */
 	bool		full;		/* it refuses messages until some go */
 	struct err	how_full;	/* full: with its figures */
 	struct err	subjects;	/* "events.>, audit.*" */

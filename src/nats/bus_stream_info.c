@@ -18,6 +18,7 @@
 #include "util/xalloc.h"
 
 #define CHECK_TIMEOUT_MS	1000
+#define AGAIN_MS		250
 #define REMOVED_TIMEOUT_MS	5000	/* for a long list */
 #define GET_MAX_IN_FLIGHT	256	/* requests out */
 #define GET_BYTES		(8 * 1024 * 1024)	/* of their answers */
@@ -59,11 +60,12 @@ take_reply(struct bus *b, const char *reply, natsMsg **m, bool *nobody)
 	return *nobody;
 }
 
+/* again_ms: ask again so often, as nobody keeps a question for a new leader. */
 static natsMsg *
 request(struct bus *b, const char *subject, const char *body,
-    int64_t timeout_ms, struct err *e)
+    int64_t timeout_ms, int64_t again_ms, struct err *e)
 {
-	int64_t		 until = clock_ms() + timeout_ms, left;
+	int64_t		 until = clock_ms() + timeout_ms, ask_at = 0, left;
 	char		 reply[160];
 	natsMsg		*m = NULL;
 	bool		 nobody = false;
@@ -72,12 +74,16 @@ request(struct bus *b, const char *subject, const char *body,
 	/* Without an index: a late answer matches no message. */
 	snprintf(reply, sizeof(reply), "%s%x_check", b->inbox,
 	    ++b->generation);
-	if (natsConnection_PublishRequest(b->nc, subject, reply, body,
-	    (int)strlen(body)) != NATS_OK)
-		until = 0;
 	while (!take_reply(b, reply, &m, &nobody) && bus_is_open(b) &&
-	    (left = until - clock_ms()) > 0 && !bus_is_forbidden(b, subject))
+	    (left = until - clock_ms()) > 0 && !bus_is_forbidden(b, subject)) {
+		if (clock_ms() >= ask_at) {
+			ask_at = clock_ms() + again_ms;
+			if (natsConnection_PublishRequest(b->nc, subject,
+			    reply, body, (int)strlen(body)) != NATS_OK)
+				break;
+		}
 		bus_wait(b, sooner(left, GET_WAIT_MS));
+	}
 	if (nobody)
 		bus_note_complaint(b, PUB_NOBODY, "no responders");
 	if (m == NULL && nobody)
@@ -101,7 +107,7 @@ ask_for_stream(struct bus *b, const char *body, int64_t timeout_ms,
 
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
 	    b->conf->nats.stream);
-	if ((m = request(b, subject, body, timeout_ms, e)) == NULL)
+	if ((m = request(b, subject, body, timeout_ms, AGAIN_MS, e)) == NULL)
 		return NULL;
 	/* PubAcks have to come from the domain that answers our questions. */
 	info = json_loadb(natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m),
@@ -128,7 +134,7 @@ bus_ask_stream(struct pub *p, const char *what, const char *body,
 		return err_set(e, "not connected to the broker");
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s%s%s", what,
 	    all ? "" : ".", all ? "" : b->conf->nats.stream);
-	if ((m = request(b, subject, body, timeout_ms, e)) == NULL)
+	if ((m = request(b, subject, body, timeout_ms, timeout_ms, e)) == NULL)
 		return -1;
 	buf_add(answer, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
 	natsMsg_Destroy(m);
@@ -140,6 +146,7 @@ bus_check(void *arg, struct stream_report *r, struct err *e)
 {
 	struct bus	*b = arg;
 	natsMsg		*m;
+	int64_t		 asked_at = clock_ms();
 
 	memset(r, 0, sizeof(*r));
 	if (b->conf->nats.stream[0] == '\0')
@@ -149,6 +156,7 @@ bus_check(void *arg, struct stream_report *r, struct err *e)
 	stream_judge(r, b->conf, natsMsg_GetData(m),
 	    (size_t)natsMsg_GetDataLength(m));
 	count_servers(b, &r->why);
+	r->late = clock_ms() - asked_at >= AGAIN_MS;
 	natsMsg_Destroy(m);
 	return true;
 }

@@ -278,8 +278,9 @@ is_leaderless(struct flight *f, struct err *why)
 	if (p == NULL || stream[0] == '\0' || !pub_is_open(p))
 		return false;
 	if (p->ops->check(p->arg, &r, &e)) {
-		err_set(why, "stream %s %s", stream, r.why.text);
-		return r.unfit && r.class == CLASS_OFFLINE;
+		err_set(why, "stream %s %s", stream, r.unfit ? r.why.text :
+		    "has a leader only now");
+		return r.unfit ? r.class == CLASS_OFFLINE : r.late;
 	}
 	/* For some seconds after the leader is gone no other server answers. */
 	err_set(why, "stream %s has no leader: %s", stream, e.text);

@@ -4,6 +4,8 @@
  * A short audit is two requests: is our latest message still at its sequence?
  * If not, and after each start of the server, a full audit reads all rows
  * since the last one: a damaged store may have its end and lack the middle.
+ * A server or a leader of a cluster may change at any time: if the state of the
+ * stream is the same, a short audit does, and the scrub reads all rows then.
  */
 
 #include "recovery/stream_audit_impl.h"
@@ -173,6 +175,13 @@ stream_audit_tell(const struct stream_audit *r,
 		    stream, (unsigned long long)w->told,
 		    (unsigned long long)w->told_low,
 		    (unsigned long long)w->told_high);
+	if (w->moved > 0)
+		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
+		    LOG_NUMBER("moved", w->moved)), "stream %s: %llu messages "
+		    "are at other sequences than its former leader said: its "
+		    "replicas differ, and nothing is sent twice; "
+		    "nats-server 2.9 does that after its leader stood still",
+		    stream, (unsigned long long)w->moved);
 	if (w->lost > 0 && !w->dry)
 		log_event(LOG_LVL_WARN, LOG_FIELDS(LOG_TEXT("stream", stream),
 		    LOG_NUMBER("lost", w->lost), LOG_NUMBER("sent_again",
@@ -492,14 +501,15 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 	struct acked_list	only = { &top, 1 };
 	struct err		why;
 	struct finding		f = { 0 };
+	bool			known = stream_audit_is_checked(row, now);
 	bool			lost;
 
-	if (find_top(r, row, first, &top, e) < 0)
+	if (find_top(r, row, first || !known, &top, e) < 0)
 		return -1;
 	if (top.ack != 0) {
 		if (!stream_audit_find(r, &only, &st, &f, &why))
 			return audit_failed(r, &why);
-		lost = f.lost;
+		lost = f.lost || (f.hole && !known);
 		/*
 		 * Another worker's audit may have dealt with it.  A hole is
 		 * for the scrub: it may be on purpose.
@@ -543,7 +553,8 @@ stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 	if (stream_audit_watch_database(r, &row, e) < 0)
 		return -1;
 	/* If we waited for another worker's audit, its result is here now. */
-	if (r->compare || !stream_audit_is_checked(&row, &st))
+	if (r->compare || (!stream_audit_is_checked(&row, &st) &&
+	    !stream_audit_looks_the_same(&row, &st)))
 		return full_audit_or_wait(r, e);
 	return short_audit(r, &row, &st, first, e);
 }

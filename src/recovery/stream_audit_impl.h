@@ -18,12 +18,34 @@ bool	stream_audit_state(struct stream_audit *, struct stream_state *,
 bool	stream_audit_find(struct stream_audit *, const struct acked_list *,
 	    struct stream_state *, struct finding *, struct err *);
 
+/*
+ * In a stream with replicas: find the messages of these rows that have another
+ * one at their place, and correct list, stored messages and rows.
+ */
+enum audited stream_audit_moved(struct stream_audit *,
+	    struct stream_audit_rows *, struct acked_list *,
+	    const struct stream_state *, struct stored_message *, struct err *);
+
+/*
+ * For pub_go_on: calls the relay's keep, and renews the right to audit.  An
+ * error of the renewal shows in the next statement.
+ */
+bool	stream_audit_go_on(void *);
+
 /* Log which holes were recorded, and what is sent again. */
 void	stream_audit_tell(const struct stream_audit *,
 	    const struct stream_audit_rows *);
 
 /* True if this run of the server was audited and the stream is the same. */
 bool	stream_audit_is_checked(const struct stream_row *,
+	    const struct stream_state *);
+
+/*
+ * True if a stream with replicas has the history that was recorded, as far as
+ * its state shows.  Then another server, or another leader, is no restart: what
+ * was acknowledged is on most of them.
+ */
+bool	stream_audit_looks_the_same(const struct stream_row *,
 	    const struct stream_state *);
 
 /* What the scrub has to do, for the stream's row; NULL: nothing. */

@@ -19,6 +19,16 @@ stream_audit_is_checked(const struct stream_row *row, const struct stream_state 
 	    strcmp(row->created, st->created) == 0;
 }
 
+bool
+stream_audit_looks_the_same(const struct stream_row *row,
+    const struct stream_state *st)
+{
+	return st->replicated && !row->fresh && row->has_gaps &&
+	    strcmp(row->created, st->created) == 0 &&
+	    st->damage <= row->damage && st->gaps == row->gaps &&
+	    (st->first <= row->first || st->limited);
+}
+
 /* Another start of the server, stream, or leader of its replicas. */
 static bool
 has_changed(const struct stream_row *row, const struct stream_state *st)

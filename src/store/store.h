@@ -923,6 +923,13 @@ int	store_event_hash(struct store *, uint64_t sequence, bool *exists,
 	    uint64_t *hash, struct err *);
 
 /*
+ * These delivered rows have these sequences in the stream now, instead of the
+ * ones that they are listed with.  In sequence order.
+ */
+int	store_moved(struct store *, const struct acked_list *,
+	    const uint64_t *acks, struct err *);
+
+/*
  * The stream has the messages of these rows: mark those as delivered that still
  * wait without a claim; *n_found is how many.  In sequence order, each once.  A
  * row that the database refuses waits on and is logged.

@@ -34,6 +34,11 @@
 /* The row of a stream whose checker we are. */
 #define CHECKER	" WHERE name = :stream AND checker = {me}"
 
+/* Each server of a cluster is listed once. */
+#define SERVERS	"servers = IF(FIND_IN_SET(:server, servers), servers, " \
+	"TRIM(TRAILING ',' FROM CONCAT(:server, ',', " \
+	"SUBSTRING_INDEX(servers, ',', 7))))"
+
 /* The time of the first alarm stays. */
 #define ALARM	"alarm_at = COALESCE(alarm_at, {now}), alarm = :alarm"
 
@@ -173,11 +178,8 @@ int
 store_check_end(struct store *s, const struct stream_identity *id, bool anew,
     const struct store_loss *loss, struct err *e)
 {
-	/* Each server of a cluster is listed once. */
-	store_sql(s, "UPDATE {streams} SET servers = "
-	    "IF(FIND_IN_SET(:server, servers), servers, TRIM(TRAILING ',' "
-	    "FROM CONCAT(:server, ',', SUBSTRING_INDEX(servers, ',', 7)))), "
-	    "created = :created, prefix = :prefix:since:alarmed:lost:contents"
+	store_sql(s, "UPDATE {streams} SET " SERVERS ", created = :created, "
+	    "prefix = :prefix:since:alarmed:lost:contents"
 	    ", checked_at = checker_since, checker = NULL, "
 	    "checker_until = NULL" CHECKER,
 	    SQL_TEXT("server", id->server), SQL_TEXT("created", id->created),
@@ -212,8 +214,9 @@ int
 store_check_short(struct store *s, const struct stream_identity *id,
     uint64_t first, uint64_t last, struct err *e)
 {
-	store_sql(s, "UPDATE {streams} SET checked_at = {now}, "
+	store_sql(s, "UPDATE {streams} SET " SERVERS ", checked_at = {now}, "
 	    "first_sequence = :first:tail:contents WHERE name = :stream",
+	    SQL_TEXT("server", id->server),
 	    SQL_NUMBER("first", first),
 	    SQL_IF("tail", last != 0,
 	    ", tail_sequence = :last, tail_at = {now}"),
@@ -406,6 +409,26 @@ store_put_by_row(struct store *s, const struct acked *rows, size_t n,
 		else
 			store_put(s, ",NULL");
 	store_put(s, ")");
+}
+
+int
+store_moved(struct store *s, const struct acked_list *l, const uint64_t *acks,
+    struct err *e)
+{
+	struct acked	*new = xcalloc(l->n, sizeof(*new));
+	int		 rc;
+
+	for (size_t i = 0; i < l->n; i++)
+		new[i] = (struct acked){ l->rows[i].id, acks[i] };
+	store_sql(s, "UPDATE {outbox} {primary} SET {ack_sequence} = :new "
+	    "WHERE {published_at} IS NOT NULL AND {global_sequence} IN (:rows) "
+	    "AND {ack_sequence} = CAST(:old AS UNSIGNED)",
+	    SQL_PUT("new", s, store_put_by_row(s, new, l->n, false)),
+	    SQL_LIST_OF("rows", l->rows, l->n, id.sequence),
+	    SQL_PUT("old", s, store_put_by_row(s, l->rows, l->n, false)));
+	rc = store_exec(s, "moved", NULL, e);
+	free(new);
+	return rc;
 }
 
 static int

@@ -493,6 +493,9 @@ worker_audit_stream(struct worker *w)
 		    "checked for lost messages");
 		destination_is_unfit(w, CLASS_AUDIT, r->waits_for.text);
 		w->unaudited = true;
+		/* Audits have a pace of their own. */
+		if (!w->relay.routes.several)
+			w->route.try_at = r->at;
 		if (r->failures >= AUDIT_FAILURES)
 			worker_change_server(w);
 	} else if (w->unaudited && stream_audit_is_ready(r)) {

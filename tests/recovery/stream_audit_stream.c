@@ -90,6 +90,76 @@ START_TEST(new_start_reads_what_is_in_doubt)
 }
 END_TEST
 
+/*
+ * Another server of a cluster is no restart, if the stream is as it was: the
+ * latest message is looked up, and the scrub reads all.
+ */
+static const struct {
+	const char	*what;
+	uint64_t	 nplaces;	/* looked up before messages flow */
+	const char	*waiting;
+} changes[] = {
+	{ "none", 1, "NULL" },
+	{ "leader", 1, "NULL" },
+	{ "gaps", 9 + 1, "5" },
+	{ "end", 1 + 9, "9" },
+	{ "hole at the end", 2 + 9 + 1, "9" },
+	{ "beginning", 8, "1" },
+	{ "one server", 9, "NULL" },
+};
+
+START_TEST(another_server_is_no_restart)
+{
+	const char	*what = changes[_i].what;
+
+	know("S9", 20);
+	sql("UPDATE outbox_streams SET gaps = 0, damage = 0, leader = 'n1', "
+	    "first_sequence = 1");
+	deliver(1, 9, "'p00'", 10);
+	strlcpy(fake.state.leader, strcmp(what, "leader") == 0 ? "n2" : "n1",
+	    sizeof(fake.state.leader));
+	fake.state.replicated = strcmp(what, "one server") != 0;
+	if (strcmp(what, "gaps") == 0) {
+		forget(5, 5);
+		fake.state.gaps = 1;
+	} else if (strcmp(what, "end") == 0)
+		fake.state.last = 8;
+	else if (strcmp(what, "hole at the end") == 0)
+		forget(9, 9);
+	else if (strcmp(what, "beginning") == 0) {
+		forget(1, 1);
+		fake.state.first = 2;
+	}
+	ck_waiting(changes[_i].waiting);
+	ck_assert_uint_eq(fake.nplaces, changes[_i].nplaces);
+	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
+	ck_sql("1", "SELECT suspicion IN ('" STORE_LOOK "', '" STORE_LOST "') "
+	    "FROM outbox_streams");
+}
+END_TEST
+
+/* A replica has the same messages at other places, but for one. */
+START_TEST(what_has_moved_is_not_lost)
+{
+	know("S9", 20);
+	deliver(1, 9, "'p00'", 10);
+	fake.state.replicated = _i == 0;
+	for (uint64_t i = 4; i < 9; i++)
+		fake.row[i] = i + 1;
+	fake.row[9] = 0;
+	fake.state.last = 8;
+	if (_i > 0) {
+		ck_waiting("4,5,6,7,8,9");
+		return;
+	}
+	ck_waiting("4");
+	ck_sql("1,2,3,4,5,6,7,8", "SELECT GROUP_CONCAT(ack_sequence ORDER BY "
+	    "global_sequence) FROM outbox WHERE published_at IS NOT NULL");
+	ck_has(logged(), "5 messages are at other sequences");
+	ck_has(logged(), "lost 1 acknowledged messages");
+}
+END_TEST
+
 START_TEST(lost_rows_wait_again)
 {
 	delivered_before("S9", 4);
@@ -666,6 +736,9 @@ add_streams(Suite *s, const struct kind *k)
 	tcase_add_test(tc, first_look_makes_the_stream_known);
 	tcase_add_test(tc, known_start_is_one_question);
 	tcase_add_test(tc, new_start_reads_what_is_in_doubt);
+	tcase_add_loop_test(tc, another_server_is_no_restart, 0,
+	    NROWS(changes));
+	tcase_add_loop_test(tc, what_has_moved_is_not_lost, 0, 2);
 	tcase_add_test(tc, lost_rows_wait_again);
 	tcase_add_test(tc, only_owners_of_lost_rows_are_rung);
 	tcase_add_loop_test(tc, removed_rows_are_not_lost, 0, 2);

@@ -447,7 +447,8 @@ fake_check(void *arg, struct stream_report *r, struct err *e)
 	memset(r, 0, sizeof(*r));
 	if (fake.leaderless == MUTE || fake.leaderless == FORBIDDEN)
 		return err_set(e, "no answer to the fake") == 0;
-	r->unfit = fake.leaderless != NOT;
+	r->late = fake.leaderless == LATE;
+	r->unfit = fake.leaderless == SAID || fake.leaderless == UNFIT;
 	r->class = fake.leaderless == UNFIT ? CLASS_SEALED : CLASS_OFFLINE;
 	err_set(&r->why, "has no leader");
 	return true;

@@ -75,7 +75,7 @@ struct fake {
 	bool		 look_loses;	/* the connection, with the first */
 	size_t		 look_reads;	/* before it fails */
 	int64_t		 look_takes;	/* ms, for each message */
-	enum { NOT, SAID, MUTE, FORBIDDEN, UNFIT } leaderless; /* the stream */
+	enum { NOT, SAID, MUTE, LATE, FORBIDDEN, UNFIT } leaderless; /* stream */
 };
 
 extern int64_t			now_ms;		/* what the clock says */

@@ -291,7 +291,7 @@ END_TEST
  */
 START_TEST(stream_without_a_leader_blames_no_subject)
 {
-	bool	is = _i == SAID || _i == MUTE;
+	bool	is = _i == SAID || _i == MUTE || _i == LATE;
 
 	script("a", "A");
 	types("x");
@@ -304,7 +304,8 @@ START_TEST(stream_without_a_leader_blames_no_subject)
 		ck_assert(res.down);
 		ck_assert_int_eq(res.class, is ? CLASS_OFFLINE :
 		    CLASS_NO_STREAM);
-		holds(msgs[1].error, is ? "stream EVENTS has no leader" :
+		holds(msgs[1].error, _i == LATE ? "has a leader only now" :
+		    is ? "stream EVENTS has no leader" :
 		    "no stream takes subject");
 		ck_assert(type_breaker_blame(&relay.breaker, now_ms) == !is);
 		ck_assert(res.elsewhere == (is && i == 1));
