@@ -20,7 +20,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox
     TO 'outbox_operator'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_partitions
     TO 'outbox_operator'@'localhost';
-GRANT SELECT ON outbox_workers TO 'outbox_operator'@'localhost';
+GRANT SELECT, DELETE ON outbox_workers TO 'outbox_operator'@'localhost';
 GRANT SELECT, UPDATE (partition_count, former_counts, counts_since,
     reconcile_watermark, updated_at) ON outbox_settings
     TO 'outbox_operator'@'localhost';

@@ -83,6 +83,7 @@ system_tests = \
 	tests/system/run_server.sh \
 	tests/system/run_galera.sh \
 	tests/system/run_haproxy.sh \
+	tests/system/run_hosts.sh \
 	tests/system/run_linger.sh \
 	tests/system/run_notify.sh \
 	tests/system/init_test.sh \
@@ -118,7 +119,7 @@ system_tests = \
 	tests/ctl/ctl_prune.sh \
 	tests/ctl/ctl_reconcile.sh
 unit_tests = check_conf check_util check_common check_ipc \
-	check_poll_interval check_report check_wakeups check_slot check_relay \
+	check_absence check_poll_interval check_report check_wakeups check_slot check_relay \
 	check_envelope check_forms check_inflight check_lanes check_route \
 	check_stream check_binlog check_counts check_health check_metrics \
 	check_monitor check_log check_display check_top check_http
@@ -177,6 +178,7 @@ check_log_SOURCES = tests/unit/check_log.c
 check_metrics_SOURCES = tests/unit/check_metrics.c
 check_monitor_SOURCES = tests/unit/check_monitor.c \
 	tests/unit/monitor_requests.c tests/unit/monitor_test.h
+check_absence_SOURCES = tests/unit/check_absence.c
 check_poll_interval_SOURCES = tests/unit/check_poll_interval.c
 check_relay_SOURCES = tests/unit/check_relay.c tests/unit/batch.c \
 	tests/unit/batch.h tests/unit/relay_answers.c tests/unit/relay_drivers.c \

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <bsd/stdlib.h>
@@ -55,8 +56,21 @@ ident_is_valid(const char *id)
 	return true;
 }
 
-int
-ident_cmp(const void *a, const void *b)
+unsigned
+ident_slot(const char *id)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const char	*p = ident_nonce(id) - 2;
+
+	while (p > id && p[-1] != ':')
+		p--;
+	return (unsigned)strtoul(p, NULL, 10);
+}
+
+bool
+ident_precedes(const char *a, const char *b, bool by_slot)
+{
+	unsigned	one = by_slot ? ident_slot(a) : 0;
+	unsigned	other = by_slot ? ident_slot(b) : 0;
+
+	return one != other ? one < other : strcmp(a, b) < 0;
 }

@@ -21,7 +21,14 @@ const char *ident_nonce(const char *id);
 /* True if the text has the form of an id; for ids read from a file. */
 bool	ident_is_valid(const char *id);
 
-/* For qsort(3) of char *: compares bytes, independent of collations. */
-int	ident_cmp(const void *, const void *);
+/* The slot of a valid id. */
+unsigned ident_slot(const char *id);
+
+/*
+ * Does the first worker come before the other?  By slot and then as bytes,
+ * independent of collations: so of what is shared out in turns, the rest falls
+ * on different hosts.  by_slot false: as bytes, as other programs sort.
+ */
+bool	ident_precedes(const char *, const char *, bool by_slot);
 
 #endif

@@ -96,6 +96,12 @@ struct pub_ops {
 	void		(*close)(void *);
 	bool		(*is_open)(void *);
 
+	/*
+	 * Can this endpoint of an open publisher be reached, without a message?
+	 * Blocks for 2 s at most.
+	 */
+	bool		(*reach)(void *, const char *endpoint, struct err *);
+
 	/* True: there is something that the operator must know of it. */
 	bool		(*caution)(void *, struct err *);
 

@@ -9,6 +9,9 @@
 
 #include "driver/pub.h"
 
+/* It has no endpoints: whether it is open tells. */
+bool		 pub_reaches(void *, const char *endpoint, struct err *);
+
 bool		 pub_no_caution(void *, struct err *);
 
 /* There is nothing to check: it is fit. */

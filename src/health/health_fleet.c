@@ -53,6 +53,53 @@ judge_workers(struct health *h)
 	buf_free(&remedy);
 }
 
+static void
+judge_back(struct health *h, const json_t *host)
+{
+	const char	*name = health_text(host, "host");
+	long long	 n = health_number(host, "workers");
+
+	health_add(h, HEALTH_HOST_STANDS_BACK, (struct health_about){
+	    NULL, json_pack("{s:s}", "host", name) },
+	    "on that host outboxctl logs tells why",
+	    "%s does not reach %s, and others do: %lld of its workers %s, and "
+	    "the partitions are theirs", name, health_text(host, "away"), n,
+	    n == 1 ? "stands back" : "stand back");
+}
+
+#define NAMES	4	/* of hosts; more are counted */
+
+/* If no worker is alive, there is a worse problem. */
+static void
+judge_vanished(struct health *h, const json_t *hosts)
+{
+	size_t		 n = json_array_size(hosts), i;
+	json_t		*host, *since = NULL;
+	struct buf	 names = { 0 }, remedy = { 0 };
+
+	if (n == 0 || health_has(h, HEALTH_NO_WORKER))
+		return;
+	json_array_foreach(hosts, i, host) {
+		if (i < NAMES)
+			buf_printf(&names, "%s%s", i > 0 ? ", " : "",
+			    health_text(host, "host"));
+		if (since == NULL || strcmp(health_text(host, "since"),
+		    json_string_value(since)) < 0)
+			since = json_object_get(host, "since");
+	}
+	if (n > NAMES)
+		buf_printf(&names, " and %zu more", n - NAMES);
+	buf_printf(&remedy, "start the daemon there again; or, if %s not to "
+	    "come back, outboxctl workers forget %s", n == 1 ? "it is" :
+	    "they are", n == 1 ? names.data : "--all");
+	health_add(h, HEALTH_HOST_VANISHED, (struct health_about){
+	    json_incref(since), json_pack("{s:s}", "hosts", names.data) },
+	    remedy.data, "%s vanished: no worker there is alive any more, and "
+	    "nobody has stopped them", names.data);
+	buf_free(&names);
+	buf_free(&remedy);
+}
+
 /* Does another problem say why nothing, or not this message, is sent? */
 static bool
 is_wait_explained(const struct health *h, const json_t *oldest)
@@ -221,7 +268,8 @@ health_judge_fleet(struct health *h)
 	const json_t	*p = json_object_get(h->state, "partitions");
 	json_int_t	 paused = health_number(p, "paused");
 	const char	*names = health_text(p, "paused_names");
-	json_t		*stream;
+	const json_t	*workers = json_object_get(h->state, "workers");
+	json_t		*stream, *host;
 	size_t		 i;
 
 	judge_workers(h);
@@ -241,6 +289,9 @@ health_judge_fleet(struct health *h)
 		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
+	json_array_foreach(json_object_get(workers, "back"), i, host)
+		judge_back(h, host);
+	judge_vanished(h, json_object_get(workers, "vanished"));
 	judge_strays(h);
 	json_array_foreach(json_object_get(h->state, "streams"), i, stream)
 		judge_stream(h, stream);

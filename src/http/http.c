@@ -102,6 +102,7 @@ static const struct pub_ops ops = {
 	.open = http_open,
 	.close = http_close,
 	.is_open = http_is_open,
+	.reach = http_reach,
 	.caution = pub_no_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

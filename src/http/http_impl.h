@@ -154,6 +154,9 @@ void	http_headers_strip(struct request *);
 int	http_request_start(struct http *, const struct envelope *,
 	    uint32_t index, struct err *);
 
+/* Can a request be made?  Connects as one does and sends nothing. */
+bool	http_reach(void *, const char *endpoint, struct err *);
+
 /* It has ended, or follows a redirect. */
 void	http_request_done(struct request *, CURLcode);
 

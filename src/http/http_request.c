@@ -20,6 +20,7 @@
 #include "util/xalloc.h"
 
 #define CONNECT_MS	3000
+#define REACH_MS	2000L	/* as in pub.h */
 #define BODY_KEPT	(1024 * 1024)	/* larger memory is freed after use */
 
 /*
@@ -281,6 +282,23 @@ http_request_start(struct http *h, const struct envelope *v, uint32_t index,
 		return 0;
 	give_back(r);
 	return -1;
+}
+
+bool
+http_reach(void *arg, const char *endpoint, struct err *e)
+{
+	struct request	r = { .http = arg, .endpoint = endpoint };
+	CURLcode	code;
+
+	renew_handle(&r);
+	curl_easy_setopt(r.easy, CURLOPT_URL, endpoint);
+	curl_easy_setopt(r.easy, CURLOPT_CONNECT_ONLY, 1L);
+	curl_easy_setopt(r.easy, CURLOPT_TIMEOUT_MS, REACH_MS);
+	curl_easy_setopt(r.easy, CURLOPT_PREREQFUNCTION, NULL);
+	code = curl_easy_perform(r.easy);
+	curl_easy_cleanup(r.easy);
+	return code == CURLE_OK || err_set(e, "%s", curl_easy_strerror(code)) ==
+	    0;
 }
 
 /*

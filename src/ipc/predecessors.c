@@ -81,13 +81,3 @@ predecessors_cut(int fd, unsigned slot)
 	if (ftruncate(fd, (off_t)slot * PREDECESSORS_PER_SLOT * RECORD) < 0)
 		return;
 }
-
-unsigned
-predecessors_slot(const char *id)
-{
-	const char	*nonce = ident_nonce(id), *p = nonce - 2;
-
-	while (p > id && p[-1] != ':')
-		p--;
-	return (unsigned)strtoul(p, NULL, 10);
-}

@@ -41,7 +41,4 @@ int	predecessors_write(int fd, unsigned slot, const char (*ids)[IDENT_SIZE],
 /* Remove the ids of this slot and of all above. */
 void	predecessors_cut(int fd, unsigned slot);
 
-/* The slot for which a valid id was made. */
-unsigned predecessors_slot(const char *id);
-
 #endif

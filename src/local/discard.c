@@ -100,6 +100,7 @@ static const struct pub_ops ops = {
 	.open = discard_open,
 	.close = discard_close,
 	.is_open = discard_is_open,
+	.reach = pub_reaches,
 	.caution = discard_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

@@ -228,6 +228,7 @@ static const struct pub_ops ops = {
 	.open = out_open,
 	.close = out_close,
 	.is_open = out_is_open,
+	.reach = pub_reaches,
 	.caution = out_caution,
 	.check = pub_no_check,
 	.state = pub_no_state,

@@ -43,7 +43,7 @@ succession_inherit(struct master *m)
 	unsigned	workers = (unsigned)m->conf->master.workers;
 
 	for (size_t i = 0; i < n; i++)
-		slot_inherit(&m->slots[predecessors_slot(ids[i]) % workers],
+		slot_inherit(&m->slots[ident_slot(ids[i]) % workers],
 		    ids[i], clock_ms());
 	for (unsigned i = 0; i < workers; i++)
 		succession_note(m, &m->slots[i]);

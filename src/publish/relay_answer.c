@@ -179,6 +179,16 @@ late_answer(struct flight *f, const struct pub_answer *a)
 	note_delivered(f, a);
 }
 
+/* Did it come from the other end, whatever it says? */
+static bool
+is_heard(const struct pub_answer *a)
+{
+	return a->verdict != VERDICT_LOST &&
+	    a->verdict != VERDICT_LOST_TOGETHER &&
+	    (a->verdict != VERDICT_DESTINATION ||
+	    (a->class != CLASS_OFFLINE && a->class != CLASS_TIMEOUT));
+}
+
 void
 relay_answer(struct flight *f, struct flight_line *line,
     const struct pub_answer *a)
@@ -189,10 +199,15 @@ relay_answer(struct flight *f, struct flight_line *line,
 
 	if (a->index == PUB_SOME_INDEX) {
 		line->nameless++;
+		f->to[ROUTE_NATS].heard = true;
 		return;
 	}
 	if (i >= f->b->n)
 		return;
+	if (is_heard(a))
+		relay_to(f, i)->heard = true;
+	else
+		relay_to(f, i)->missed = true;
 	way = &f->ways[i];
 	if (way->state == READY || way->state == LOOK)
 		return;

@@ -48,6 +48,7 @@ struct flight_to {
 	int64_t	heard_at;	/* when the last answer came; 0: none did */
 	int64_t	slowest;	/* slowest answer, in ms */
 	bool	closed;		/* it is silent: send it nothing more */
+	bool	heard, missed;	/* an answer of any kind came; one did not */
 };
 
 /* A driver's connection, which all its endpoints share. */

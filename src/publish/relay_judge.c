@@ -55,6 +55,10 @@ relay_judge(struct flight *f)
 	f->res->elsewhere = f->to[ROUTE_NATS].closed || (f->leaderless &&
 	    clock_ms() - r->trial.to[ROUTE_NATS].taken_at >= ELECTION_MS) ||
 	    (f->res->down && f->res->silent && relay_broker(r) != NULL);
+	for (unsigned d = 0; d < ROUTE_DESTINATIONS; d++)
+		if (f->to[d].heard || f->to[d].missed)
+			trial_route_heard(&r->trial, d, f->to[d].heard,
+			    clock_ms());
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 

@@ -105,6 +105,7 @@ time_out(struct flight *f, size_t i)
 
 	relay_comes_in(f, i);
 	f->b->msgs[i].in_doubt = true;
+	relay_to(f, i)->missed = true;
 	meet_silence(f);
 	if (waited < timeout)
 		err_set(&e, "no answer in %lld ms", (long long)waited);

@@ -358,6 +358,20 @@ trial_route_took(struct trial *t, unsigned destination, int64_t now)
 	backoff_reset(&to->backoff);
 }
 
+void
+trial_route_heard(struct trial *t, unsigned destination, bool heard,
+    int64_t now)
+{
+	struct trial_to	*to = &t->to[destination];
+
+	if (heard)
+		to->unheard_since = 0;
+	else if (to->unheard_since == 0)
+		to->unheard_since = now;
+	if (!heard)
+		to->unheard_at = now;
+}
+
 bool
 trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
 {

@@ -67,6 +67,9 @@ struct trial_to {
 	int64_t		since, until;	/* nothing is sent to it before until */
 	struct backoff	backoff;
 	struct err	why;		/* the text of its last silence */
+	int64_t		unheard_since;	/* it gave no answer of any kind; 0: it
+					   did, or nothing was sent */
+	int64_t		unheard_at;	/* the last time */
 };
 
 /* All zero at the start. */
@@ -166,6 +169,13 @@ void		trial_route_silent(struct trial *, unsigned destination,
 /* The destination took a message. */
 void		trial_route_took(struct trial *, unsigned destination,
 		    int64_t now);
+
+/*
+ * In a batch it gave an answer of any kind; or not heard: none, to all that was
+ * sent.
+ */
+void		trial_route_heard(struct trial *, unsigned destination,
+		    bool heard, int64_t now);
 
 /* The same, for the accused of its group; at the end of its batch. */
 void		trial_took(struct trial *, uint64_t group, uint64_t sequence,

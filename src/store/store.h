@@ -22,6 +22,7 @@
 #include "util/err.h"
 #include "util/isolate.h"
 #include "util/sequence_set.h"
+#include "common/away.h"
 #include "common/ident.h"
 #include "common/msg.h"
 
@@ -275,6 +276,12 @@ int	store_register(struct store *, struct err *);
  */
 int	store_take_over(struct store *, const char *dead_id, struct err *);
 
+/*
+ * What this worker says is away, see away.h; written with each heartbeat, where
+ * the tables have a column for it.
+ */
+void	store_say_away(struct store *, const char *list);
+
 /* Renew the heartbeat.  *known is false if the row was gone; it is back now. */
 int	store_beat(struct store *, bool *known, struct err *);
 
@@ -286,16 +293,21 @@ struct lease {
 	uint64_t	in_doubt_upto;	/* a former owner's bound; or 0 */
 };
 
+struct live_worker {
+	char	*id;
+	char	*away;		/* see away.h; NULL: it does not say */
+};
+
 /*
  * What a worker reads every second, in one statement, so that the counts belong
  * to the epochs.
  */
 struct store_view {
-	char		**ids;		/* of live workers, sorted bytewise */
-	size_t		  nids;
-	struct lease	 *leases;	/* sorted bytewise by label */
-	size_t		  nleases;
-	struct counts	  counts;	/* as declared */
+	struct live_worker	*workers;	/* sorted bytewise by id */
+	size_t			 nworkers;
+	struct lease		*leases;	/* sorted bytewise by label */
+	size_t			 nleases;
+	struct counts		 counts;	/* as declared */
 };
 
 struct labels {
@@ -336,7 +348,10 @@ int	store_bump_own_epochs(struct store *, struct err *);
 /* Give up all leases and delete this worker's row. */
 int	store_leave(struct store *, struct err *);
 
-/* Delete the rows of workers whose heartbeat has expired. */
+/*
+ * Delete the rows of workers whose heartbeat has expired; the last one of a host
+ * stays, as the trace of one that vanished, until an operator forgets it.
+ */
 int	store_purge(struct store *, uint64_t *purged, struct err *);
 
 /* The first rows of a partition that this worker owns, limit at most. */

@@ -52,6 +52,7 @@ struct store {
 	enum { SERVED_NOTHING, SERVED_PILLAR, SERVED_ALL } learnt, served;
 	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
+	char			 away[AWAY_SIZE];
 	char			 outbox_id[33];
 	const char		*names[NCOLUMNS];	/* "": none */
 	bool			 there[NCOLUMNS];	/* is it in the table? */

@@ -27,11 +27,22 @@ put_register(struct store *s)
 
 	gethostname(host, sizeof(host) - 1);
 	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
-	    "updated_at, heartbeat_until) VALUES ({me}, :host, :pid, {now}, "
-	    "{now}, {now} + INTERVAL :ttl MICROSECOND) "
-	    "ON DUPLICATE KEY UPDATE heartbeat_until = VALUES(heartbeat_until)",
+	    "updated_at, heartbeat_until:away) VALUES ({me}, :host, :pid, "
+	    "{now}, {now}, {now} + INTERVAL :ttl MICROSECOND:list) "
+	    "ON DUPLICATE KEY UPDATE heartbeat_until = VALUES(heartbeat_until)"
+	    ":also",
 	    SQL_TEXT("host", host), SQL_NUMBER("pid", getpid()),
-	    SQL_MS("ttl", s->conf->worker.heartbeat_ttl));
+	    SQL_MS("ttl", s->conf->worker.heartbeat_ttl),
+	    SQL_IF("away", store_is_full(s), ", away"),
+	    SQL_IF("list", store_is_full(s), ", :names"),
+	    SQL_IF("also", store_is_full(s), ", away = VALUES(away)"),
+	    SQL_TEXT("names", s->away));
+}
+
+void
+store_say_away(struct store *s, const char *list)
+{
+	strlcpy(s->away, list, sizeof(s->away));
 }
 
 int
@@ -73,12 +84,22 @@ store_beat(struct store *s, bool *known, struct err *e)
 	uint64_t	matched;
 
 	store_sql(s, "UPDATE {workers} SET updated_at = {now}, "
-	    "heartbeat_until = {now} + INTERVAL :ttl MICROSECOND "
-	    "WHERE id = {me}", SQL_MS("ttl", s->conf->worker.heartbeat_ttl));
+	    "heartbeat_until = {now} + INTERVAL :ttl MICROSECOND:away "
+	    "WHERE id = {me}", SQL_MS("ttl", s->conf->worker.heartbeat_ttl),
+	    SQL_IF("away", store_is_full(s), ", away = :names"),
+	    SQL_TEXT("names", s->away));
 	if (store_exec(s, "heartbeat", &matched, e) < 0)
 		return -1;
 	*known = matched > 0;
 	return *known ? 0 : store_register(s, e);
+}
+
+static int
+worker_by_id(const void *a, const void *b)
+{
+	const struct live_worker	*x = a, *y = b;
+
+	return strcmp(x->id, y->id);
 }
 
 static int
@@ -89,20 +110,25 @@ lease_by_label(const void *a, const void *b)
 	return strcmp(x->label, y->label);
 }
 
-/* The first column of the counts in a row of the view. */
-#define COUNTS_AT	7
+/* Columns of the view: what a worker says, and the first of the counts. */
+#define AWAY_AT		7
+#define COUNTS_AT	8
 
 /* One row, of any of the three kinds. */
 static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
     struct err *e)
 {
-	const char	*label = db_nullable(row, 1);
-	struct lease	*l = &v->leases[v->nleases];
-	uint64_t	 first;
+	const char		*label = db_nullable(row, 1);
+	struct live_worker	*w = &v->workers[v->nworkers];
+	struct lease		*l = &v->leases[v->nleases];
+	uint64_t		 first;
 
 	if (db_nullable(row, 0) != NULL) {
-		v->ids[v->nids++] = xstrdup(db_text(row, 0));
+		w->id = xstrdup(db_text(row, 0));
+		if (db_nullable(row, AWAY_AT) != NULL)
+			w->away = xstrdup(db_text(row, AWAY_AT));
+		v->nworkers++;
 		return 0;
 	}
 	if (db_nullable(row, COUNTS_AT) != NULL)
@@ -136,11 +162,12 @@ store_view(struct store *s, const struct labels *leases,
 	 * Three kinds of rows, told apart by their NULL columns: to share a
 	 * column, two tables would need one collation.
 	 */
-	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-	    "NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
+	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, :away, "
+	    "NULL, NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
 	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
-	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", :marks, NULL, NULL, NULL "
-	    "FROM {partitions}:these):counts",
+	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", :marks, NULL, NULL, NULL, "
+	    "NULL FROM {partitions}:these):counts",
+	    SQL_EITHER("away", store_is_full(s), "away", "NULL"),
 	    SQL_EITHER("marks", store_has_in_doubt_marks(s),
 	    "in_doubt_epoch, in_doubt_upto", "NULL, NULL"),
 	    SQL_IF("these", leases != NULL,
@@ -149,15 +176,15 @@ store_view(struct store *s, const struct labels *leases,
 	    leases != NULL ? leases->n : 0),
 	    SQL_IF("counts", !from_file,
 	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-	    STORE_COUNTS ")"));
+	    "NULL, " STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)
 		return -1;
-	v->ids = xcalloc(db_nrows(found) + 1, sizeof(*v->ids));
+	v->workers = xcalloc(db_nrows(found) + 1, sizeof(*v->workers));
 	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
 	while (rc == 0 && db_next(found))
 		rc = read_seen(s, found, v, e);
 	db_rows_free(found);
-	qsort(v->ids, v->nids, sizeof(*v->ids), ident_cmp);
+	qsort(v->workers, v->nworkers, sizeof(*v->workers), worker_by_id);
 	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_by_label);
 	if (rc < 0)
 		store_view_free(v);
@@ -167,9 +194,11 @@ store_view(struct store *s, const struct labels *leases,
 void
 store_view_free(struct store_view *v)
 {
-	for (size_t i = 0; i < v->nids; i++)
-		free(v->ids[i]);
-	free(v->ids);
+	for (size_t i = 0; i < v->nworkers; i++) {
+		free(v->workers[i].id);
+		free(v->workers[i].away);
+	}
+	free(v->workers);
 	free(v->leases);
 	memset(v, 0, sizeof(*v));
 }
@@ -282,6 +311,31 @@ store_leave(struct store *s, struct err *e)
 int
 store_purge(struct store *s, uint64_t *purged, struct err *e)
 {
-	store_sql(s, "DELETE FROM {workers} WHERE heartbeat_until <= NOW(6)");
-	return store_exec(s, "purge", purged, e);
+	struct db_rows	 *rows;
+	const char	**ids;
+	size_t		  n = 0;
+	int		  rc = 0;
+
+	/* Read first: a DELETE with a join would lock rows of live workers. */
+	store_sql(s, "SELECT w.id FROM {workers} AS w "
+	    "LEFT JOIN {workers} AS o ON o.hostname = w.hostname AND "
+	    "(o.heartbeat_until > w.heartbeat_until OR "
+	    "(o.heartbeat_until = w.heartbeat_until AND o.id > w.id)) "
+	    "WHERE w.heartbeat_until <= NOW(6) "
+	    "AND (w.hostname IS NULL OR o.id IS NOT NULL)");
+	*purged = 0;
+	if ((rows = store_query(s, "purge", e)) == NULL)
+		return -1;
+	ids = xcalloc(db_nrows(rows) + 1, sizeof(*ids));
+	while (db_next(rows))
+		ids[n++] = db_text(rows, 0);
+	if (n > 0) {
+		store_sql(s, "DELETE FROM {workers} WHERE id IN (:ids) "
+		    "AND heartbeat_until <= NOW(6)",
+		    SQL_LABELS("ids", ids, n));
+		rc = store_exec(s, "purge", purged, e);
+	}
+	free(ids);
+	db_rows_free(rows);
+	return rc;
 }

@@ -45,13 +45,13 @@ decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 	if (!r->refused) {
 		if (store_view(s, NULL, &v, e) < 0)
 			return -1;
-		for (size_t i = 0; i < v.nids && !r->refused; i++)
-			if (!ident_is_valid(v.ids[i])) {
+		for (size_t i = 0; i < v.nworkers && !r->refused; i++)
+			if (!ident_is_valid(v.workers[i].id)) {
 				r->refused = true;
 				err_set(&r->why, "worker %s of another program "
 				    "shares the tables, and under two counts "
 				    "it would break the order of keys: stop it "
-				    "first", v.ids[i]);
+				    "first", v.workers[i].id);
 			}
 		store_view_free(&v);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/away.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/xalloc.h"
@@ -54,6 +55,13 @@ void
 fleet_reread(struct fleet *f)
 {
 	f->read_at = f->all_at = 0;
+}
+
+void
+fleet_say_away(struct fleet *f, const char *list)
+{
+	store_say_away(f->store, list);
+	f->beat_at = f->read_at = 0;
 }
 
 int64_t
@@ -113,18 +121,42 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	return 0;
 }
 
-/* Our rank among the live workers, and their number. */
+/*
+ * Which live workers share the partitions: those that do not stand back; and our
+ * rank among them.  Other programs know another order and nothing of away.
+ */
 static void
 count_fleet(struct fleet *f, const struct store_view *v)
 {
-	f->active = v->nids;
-	f->rank = v->nids;	/* not found: wants nothing */
-	f->strangers = 0;
-	for (size_t i = 0; i < v->nids; i++)
-		if (strcmp(v->ids[i], store_id(f->store)) == 0)
-			f->rank = i;
-		else
-			f->strangers += !ident_is_valid(v->ids[i]);
+	const char	 *me = store_id(f->store);
+	const char	**lists = xcalloc(v->nworkers + 1, sizeof(*lists));
+	bool		 *back = xcalloc(v->nworkers + 1, sizeof(*back));
+	bool		  found = false;
+
+	f->active = f->rank = f->strangers = 0;
+	f->stands_back = false;
+	for (size_t i = 0; i < v->nworkers; i++) {
+		lists[i] = v->workers[i].away;
+		f->strangers += !ident_is_valid(v->workers[i].id);
+	}
+	away_judge(lists, v->nworkers, back);
+	for (size_t i = 0; i < v->nworkers; i++) {
+		const char	*id = v->workers[i].id;
+
+		if (strcmp(id, me) == 0) {
+			f->stands_back = back[i];
+			found = !back[i];
+		}
+		if (back[i])
+			continue;
+		f->active++;
+		f->rank += strcmp(id, me) != 0 &&
+		    ident_precedes(id, me, f->strangers == 0);
+	}
+	if (!found)
+		f->rank = f->active;	/* it wants nothing */
+	free(lists);
+	free(back);
 }
 
 /* The partitions of worker rank of n: every n-th, from its own. */
@@ -136,7 +168,7 @@ choose_desired(struct fleet *f, const struct store_view *v)
 	fleet_free_labels(&f->desired, &f->ndesired);
 	for (size_t i = 0; i < v->nleases; i++)
 		if (!f->conf->worker.leasing ||
-		    (v->nids > 0 && of[i] % v->nids == f->rank))
+		    (f->active > 0 && of[i] % f->active == f->rank))
 			fleet_add_label(&f->desired, &f->ndesired,
 			    v->leases[i].label);
 	free(of);

@@ -2,8 +2,9 @@
  * fleet.h - which partitions this worker owns, and under which epochs
  *
  * A partition is a label, or a class of labels while several partition counts are
- * declared (counts.h).  Worker i of n live workers, sorted by id, should own
- * partitions i, i+n, i+2n of the sorted list.  It takes the leases of its share
+ * declared (counts.h).  Worker i of n live workers that do not stand back
+ * (away.h), sorted by slot and id, should own partitions i, i+n, i+2n of the
+ * sorted list.  It takes the leases of its share
  * when they are free, renews them, and releases all others at once.  It works on
  * a class only while it has the leases of all its labels.
  */
@@ -67,8 +68,10 @@ struct fleet {
 	size_t			  ndesired;
 	struct counts		  counts;	/* of which desired was made */
 	size_t			  rank;	/* our rank among them, from 0 */
-	size_t			  active;	/* live workers, with this
-						   one */
+	size_t			  active;	/* live workers that share the
+						   partitions */
+	bool			  stands_back;	/* this one does not: others
+						   reach more, see away.h */
 	size_t			  strangers;	/* workers of other programs */
 
 	/* Set by the owner: the partition count to declare, once no lock is in
@@ -131,6 +134,9 @@ int64_t	fleet_next(const struct fleet *);
 
 /* Other workers have all partitions: none is ours, and none is wanted. */
 bool	fleet_stands_by(const struct fleet *);
+
+/* The list of what is away has changed: the next round tells all others. */
+void	fleet_say_away(struct fleet *, const char *list);
 
 /* The next round reads all leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);

@@ -1,4 +1,5 @@
 liboutbox_a_SOURCES += \
+	src/worker/absence.c src/worker/absence.h \
 	src/worker/backlog.c src/worker/backlog.h \
 	src/worker/candidates.c src/worker/candidates.h \
 	src/worker/candidates_glance.c \
@@ -20,6 +21,7 @@ liboutbox_a_SOURCES += \
 	src/worker/tick.c src/worker/tick.h \
 	src/worker/worker.c src/worker/worker.h \
 	src/worker/worker_impl.h \
+	src/worker/worker_reach.c \
 	src/worker/worker_reconnect.c \
 	src/worker/worker_tick.c \
 	src/worker/worker_wakeup.c

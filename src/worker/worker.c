@@ -77,6 +77,8 @@ stay_in_fleet(struct worker *w)
 	w->totals->leases_lost += f->nlost;
 	f->ntaken = f->ngiven = f->nlost = 0;
 	worker_show_labels(w);
+	worker_show_leases(w);
+	worker_stand_back(w);
 }
 
 static bool
@@ -121,6 +123,7 @@ step(struct worker *w)
 	worker_follow_listener(w);
 	for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)
 		worker_keep_line(w, (enum conf_driver)i);
+	worker_note_reach(w);	/* before it registers */
 	if (!store_is_open(w->store) && now >= w->db.try_at)
 		worker_open_db(w);
 	if (is_broker_open(w) && clock_ms() >= w->check_at)
@@ -293,6 +296,7 @@ init(struct worker *w, const struct worker_args *a)
 		w->relay.suspects = a->board->suspects;
 	w->relay.commit_to_ack = &w->totals->commit_to_ack;
 	w->relay.publish_to_ack = &w->totals->publish_to_ack;
+	worker_begin_reach(w);
 	stream_audit_init(&w->audit, w->conf, w->store, &w->relay);
 	tick_init(&w->tick, w->conf, w->store, &w->fleet, &w->relay);
 	w->tick.totals = w->totals;

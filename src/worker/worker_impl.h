@@ -1,8 +1,8 @@
 /*
  * worker_impl.h - private to the worker*.c files
  *
- * worker.c has the loop, worker_reconnect.c the connections, worker_tick.c the
- * ticks, worker_wakeup.c the wake-ups.
+ * worker.c has the loop, worker_reconnect.c the connections, worker_reach.c what
+ * they reach, worker_tick.c the ticks, worker_wakeup.c the wake-ups.
  */
 #ifndef OUTBOX_WORKER_IMPL_H
 #define OUTBOX_WORKER_IMPL_H
@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/away.h"
 #include "util/err.h"
 #include "util/reconnect.h"
+#include "worker/absence.h"
 #include "worker/fleet.h"
 #include "worker/poll_interval.h"
 #include "recovery/stream_audit.h"
@@ -50,6 +52,12 @@ struct worker {
 	bool				 deaf;	/* wake.subject was refused */
 	bool				 fleet_waits;	/* line->wait is of the
 							   fleet, not the tick */
+	/* What is away, and what all were told of that: see worker_reach.c. */
+	struct absence			 absences[ROUTE_DESTINATIONS];
+	char				 away[AWAY_SIZE];
+	int64_t				 away_told_at, try_at;
+	size_t				 tried;	/* the last route */
+	bool				 stood_back;	/* it was logged */
 	int64_t				 asked_at;	/* when the statements
 							   under way began */
 	int64_t				 check_at;	/* next stream check */
@@ -124,9 +132,25 @@ void	worker_audit_stream(struct worker *);
 /* Log errors of the broker that name no message. */
 void	worker_pass_on_complaints(struct worker *);
 
+/*
+ * worker_reach.c
+ */
+
+/* Before the first connection. */
+void	worker_begin_reach(struct worker *);
+
+/* Note which destinations are reached; all workers are told of a change. */
+void	worker_note_reach(struct worker *);
+
+/* Log that this worker stands back, or not any more; try what is away. */
+void	worker_stand_back(struct worker *);
+
 /* worker_tick.c */
 
 void	worker_tick(struct worker *);
+
+/* Show how many leases it has, and log a change. */
+void	worker_show_leases(struct worker *);
 
 /* Write back outcomes that the last tick could not. */
 void	worker_settle(struct worker *);

@@ -251,6 +251,27 @@ show_state(struct worker *w)
 	scoreboard_state(w->line, state, clock_ms());
 }
 
+/* Also of a worker that stands back and has no ticks. */
+void
+worker_show_leases(struct worker *w)
+{
+	const struct fleet	*f = &w->fleet;
+	size_t			 owned = w->line->owned;
+
+	w->line->owned = (uint32_t)f->nowned;
+	w->line->desired = (uint32_t)f->ndesired;
+	if (owned == f->nowned)
+		return;
+	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned", f->nowned),
+	    LOG_NUMBER("desired", f->ndesired),
+	    LOG_NUMBER("workers", f->active)),
+	    "holds %zu of the %zu partitions it wants; %zu workers",
+	    f->nowned, f->ndesired, f->active);
+	if (w->line != &w->no_line)
+		setproctitle("-outbox-master: worker %u [%zu partitions]",
+		    w->a->slot, f->nowned);
+}
+
 /* The batch is written back, by the tick or after it. */
 static void
 tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
@@ -275,8 +296,6 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	if (l->repartition == SCOREBOARD_REPARTITION_ASKED &&
 	    w->fleet.wish == 0)
 		l->repartition = SCOREBOARD_REPARTITION_OVER;
-	l->owned = (uint32_t)w->fleet.nowned;
-	l->desired = (uint32_t)w->fleet.ndesired;
 	l->waiting = (uint32_t)lanes_count(w->tick.backlog.lanes);
 	complain(w, res);
 	show_refused(w);
@@ -291,7 +310,6 @@ worker_tick(struct worker *w)
 	struct tick_result	res;
 	struct err		e;
 	int64_t			start = clock_us();
-	size_t			owned = w->line->owned;
 
 	w->clean = true;
 	w->asked_at = start / 1000;
@@ -309,16 +327,6 @@ worker_tick(struct worker *w)
 	plan_next(w, &res, start / 1000);
 	tick_is_over(w, &res, start);
 	show_state(w);
-	if (owned == w->line->owned)
-		return;
-	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned",
-	    w->fleet.nowned), LOG_NUMBER("desired", w->fleet.ndesired),
-	    LOG_NUMBER("workers", w->fleet.active)),
-	    "holds %zu of the %zu partitions it wants; %zu workers",
-	    w->fleet.nowned, w->fleet.ndesired, w->fleet.active);
-	if (w->line != &w->no_line)
-		setproctitle("-outbox-master: worker %u [%zu partitions]",
-		    w->a->slot, w->fleet.nowned);
 }
 
 void

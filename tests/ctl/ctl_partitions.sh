@@ -319,6 +319,41 @@ drains 10 'messages are sent after resume'
 stop_master "$MASTER"
 
 #
+# workers forget: hosts that vanished
+#
+sql "DELETE FROM outbox_workers; INSERT INTO outbox_workers (id, hostname, pid,
+    away, heartbeat_until) VALUES
+    ('a:00:00000000000000a0', 'a', 1, 'NATS,hook?', NOW(6) + INTERVAL 1 HOUR),
+    ('a:01:00000000000000a1', 'a', 1, '', NOW(6) - INTERVAL 1 HOUR),
+    ('b:00:00000000000000b0', 'b', 1, '', NOW(6) + INTERVAL 1 HOUR),
+    ('c:00:00000000000000c0', 'c', 1, 'NATS', NOW(6) - INTERVAL 1 HOUR),
+    ('d:00:00000000000000d0', 'd', 1, '', NOW(6) - INTERVAL 2 HOUR),
+    ('d:01:00000000000000d1', 'd', 1, '', NOW(6) - INTERVAL 1 HOUR)"
+shows '.workers | [.live, .stale, .hosts, .back, [.vanished[] | [.host, .workers]]]' \
+    '[2,4,2,[{"host":"a","workers":1,"away":"NATS"}],[["c",1],["d",2]]]' \
+    'status: a host that stands back, and two that vanished' status
+ctl -c "$OP" status
+like "$OUT" 'a does not reach NATS, and others do' 'it says what is away'
+like "$OUT" 'c, d vanished: no worker' 'it names those that vanished'
+like "$OUT" 'outboxctl .*workers forget --all' 'and how both are forgotten'
+for args in '' '--all c'; do
+	# shellcheck disable=SC2086
+	changes_nothing "forget $args" 2 'give either HOST... or --all' \
+	    -c "$OP" workers forget $args
+done
+changes_nothing 'a host that is alive' 1 '"b": no such host, or its workers are' \
+    -c "$OP" workers forget d b
+changes_nothing 'forget --dry-run' 0 '2 workers would be forgotten' \
+    -c "$OP" workers forget --dry-run d
+ctl -c "$OP" workers forget d
+is "$RC $(sql 'SELECT GROUP_CONCAT(id ORDER BY id) FROM outbox_workers')" \
+    '0 a:00:00000000000000a0,a:01:00000000000000a1,b:00:00000000000000b0,c:00:00000000000000c0' \
+    'a host is forgotten'
+is "$(audited)" 'operator@localhost workers forget d 2' 'that is in the audit'
+ctl -c "$OP" workers forget --all
+is "$RC $(sql 'SELECT GROUP_CONCAT(hostname ORDER BY id) FROM outbox_workers')" \
+    '0 a,b' 'all that vanished are forgotten, and rows without a heartbeat'
+#
 # Without settings
 #
 set_count 4

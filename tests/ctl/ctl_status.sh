@@ -46,7 +46,7 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES (''), ('p16'),
 	('vip');
     INSERT INTO outbox_workers (id, hostname, pid, heartbeat_until) VALUES
 	('b:01:00000000000000bb', 'b', 12, NOW(6) + INTERVAL 1 HOUR),
-	('a:00:00000000000000aa', 'a', 11, NOW(6) - INTERVAL 1 HOUR),
+	('a:00:00000000000000aa', 'b', 11, NOW(6) - INTERVAL 1 HOUR),
 	('other', 'b', 13, NOW(6) + INTERVAL 1 HOUR);
     UPDATE outbox_partitions SET lease_epoch = 3,
 	lease_owner = 'b:01:00000000000000bb',
@@ -65,7 +65,7 @@ sql "INSERT INTO outbox_partitions (partition_key) VALUES (''), ('p16'),
 	(7, '!2', NOW(6), NULL)"
 unchanged workers --json workers
 shows '[.[] | [.id, .host, .pid, .slot, .live, .partitions]]' \
-    '[["a:00:00000000000000aa","a",11,0,false,0],["b:01:00000000000000bb","b",12,1,true,2],["other","b",13,null,true,0]]' \
+    '[["a:00:00000000000000aa","b",11,0,false,0],["b:01:00000000000000bb","b",12,1,true,2],["other","b",13,null,true,0]]' \
     'workers: sorted, with the number of their partitions'
 ctl --json workers
 check 'workers: how long each heartbeat is valid' \

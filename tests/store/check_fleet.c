@@ -756,6 +756,119 @@ START_TEST(large_class_and_label_take_turns)
 }
 END_TEST
 
+/*
+ * Three hosts of two workers, and what each of them says is away
+ */
+
+#define NHOSTS		3
+#define NMEMBERS	6
+
+static struct {
+	struct store	*store;
+	struct fleet	 fleet;
+} members[NMEMBERS];
+
+static void
+hosts_begin(void)
+{
+	static const char *const	hosts[] = { "a", "b", "c" };
+	char				id[IDENT_SIZE];
+
+	fleet_begin();
+	for (int i = 0; i < NMEMBERS; i++) {
+		ident_new(id, hosts[i / 2], (unsigned)i % 2);
+		members[i].store = store_of(conf, id);
+		ck_ok(store_register(members[i].store, &e));
+		fleet_init(&members[i].fleet, conf, members[i].store);
+	}
+}
+
+static void
+hosts_end(void)
+{
+	for (int i = 0; i < NMEMBERS; i++) {
+		fleet_free(&members[i].fleet);
+		store_free(members[i].store);
+	}
+	fleet_end();
+}
+
+/* "6 5 5": partitions of each host, after each worker has looked n times. */
+static const char *
+shares(int n)
+{
+	static int64_t	now;
+	static char	text[40];
+	size_t		owned[NHOSTS] = { 0 };
+
+	for (int k = 0; k < n; k++) {
+		now += FLEET_READ_MS;
+		for (int i = 0; i < NMEMBERS; i++)
+			ck_ok(fleet_round(&members[i].fleet, now, &e));
+	}
+	for (int i = 0; i < NMEMBERS; i++)
+		owned[i / 2] += members[i].fleet.parts.n;
+	snprintf(text, sizeof(text), "%zu %zu %zu", owned[0], owned[1],
+	    owned[2]);
+	return text;
+}
+
+/* The rest of a division is not the last hosts' loss alone. */
+START_TEST(shares_are_even_over_hosts)
+{
+	ck_assert_str_eq(shares(2), "6 5 5");
+	ck_sql("16 16", "SELECT COUNT(*), SUM(lease_until > NOW(6)) FROM "
+	    "outbox_partitions");
+	/* Another program's worker counts as it sorts: the second of seven. */
+	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+	    "('a:01', NOW(6) + INTERVAL 1 HOUR)");
+	ck_assert_str_eq(shares(2), "5 4 4");
+}
+END_TEST
+
+static const struct {
+	const char	*away[NMEMBERS];
+	const char	*shares;
+} absences[] = {
+	{ { "", "", "x", "x", "", "" }, "8 0 8" },
+	{ { "", "", "", "x", "", "" }, "7 3 6" },
+	{ { "x", "x", "x", "x", "x", "x" }, "6 5 5" },
+	{ { "x", "x", "y", "y", "x,y", "x,y" }, "8 8 0" },
+	{ { "x", "x", "", "", "x?", "x?" }, "0 8 8" },
+	{ { "x", "x", "x?", "x?", "x?", "x?" }, "6 5 5" },
+};
+
+START_TEST(who_reaches_less_stands_back)
+{
+	for (int i = 0; i < NMEMBERS; i++)
+		fleet_say_away(&members[i].fleet, absences[_i].away[i]);
+	/* Each looks at the others before all have said it, too. */
+	ck_assert_str_eq(shares(3), absences[_i].shares);
+	ck_sql("16", "SELECT SUM(lease_until > NOW(6)) FROM "
+	    "outbox_partitions");
+	/* While one says nothing, nobody does; then all as before. */
+	sql("INSERT INTO outbox_workers (id, heartbeat_until) VALUES "
+	    "('z:01:0123456789abcdef', NOW(6) + INTERVAL 1 HOUR)");
+	ck_assert_str_eq(shares(3), "5 5 4");
+	sql("DELETE FROM outbox_workers WHERE id LIKE 'z%%'");
+	for (int i = 0; i < NMEMBERS; i++)
+		fleet_say_away(&members[i].fleet, "");
+	ck_assert_str_eq(shares(3), "6 5 5");
+}
+END_TEST
+
+/* In tables of a version before, and Pillar's. */
+START_TEST(tables_without_the_column)
+{
+	sql("ALTER TABLE outbox_workers DROP COLUMN away");
+	for (int i = 0; i < NMEMBERS; i++) {
+		ck_ok(store_learn(members[i].store, &e));
+		fleet_say_away(&members[i].fleet, i < 2 ? "x" : "");
+	}
+	ck_assert_str_eq(shares(3), "6 5 5");
+}
+END_TEST
+
 static void
 add_members(Suite *s, const struct kind *k)
 {
@@ -784,6 +897,12 @@ add_members(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, look_is_one_statement, 0, 2);
 	tcase_add_loop_test(tc, new_label_is_not_overlooked, 0, 3);
 	tcase_add_loop_test(tc, share_is_looked_at_alone, 0, 2);
+
+	tc = add_case(s, "hosts", k, k->start, hosts_begin, hosts_end);
+	tcase_add_test(tc, shares_are_even_over_hosts);
+	tcase_add_loop_test(tc, who_reaches_less_stands_back, 0,
+	    NROWS(absences));
+	tcase_add_test(tc, tables_without_the_column);
 
 	tc = add_case(s, "large", k, k->start, large_begin, fleet_end);
 	tcase_add_loop_test(tc, large_class_and_label_take_turns, 0, 2);

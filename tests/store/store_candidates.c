@@ -61,8 +61,8 @@ START_TEST(view_mixes_no_collations)
 	add_lease("p00", ME, 3);
 	ck_ok(store_register(st, &e));
 	ck_ok(store_view(st, NULL, &v, &e));
-	ck_assert_uint_eq(v.nids, 1);
-	ck_assert_str_eq(v.ids[0], ME);
+	ck_assert_uint_eq(v.nworkers, 1);
+	ck_assert_str_eq(v.workers[0].id, ME);
 	ck_assert_uint_eq(v.nleases, 1);
 	ck_assert(v.leases[0].mine);
 	store_view_free(&v);

@@ -6,6 +6,7 @@
 
 #include "lib/stages.h"
 #include "worker/fleet.h"
+#include "util/xalloc.h"
 
 START_TEST(worker_is_registered)
 {
@@ -46,12 +47,15 @@ END_TEST
 static char **
 fleet(size_t *n)
 {
-	struct store_view	v;
+	struct store_view	  v;
+	char			**ids;
 
 	ck_ok(store_view(st, NULL, &v, &e));
-	free(v.leases);
-	*n = v.nids;
-	return v.ids;
+	ids = xcalloc(v.nworkers + 1, sizeof(*ids));
+	for (*n = 0; *n < v.nworkers; ++*n)
+		ids[*n] = xstrdup(v.workers[*n].id);
+	store_view_free(&v);
+	return ids;
 }
 
 static struct lease *
@@ -423,6 +427,27 @@ START_TEST(silent_workers_are_purged)
 }
 END_TEST
 
+/* The last row of a host without a live worker is its trace. */
+START_TEST(host_that_vanished_is_kept)
+{
+	uint64_t	n;
+
+	sql("INSERT INTO outbox_workers (id, hostname, heartbeat_until) VALUES "
+	    "('a:00', 'a', NOW(6) - INTERVAL 2 DAY), "
+	    "('a:01', 'a', NOW(6) - INTERVAL 1 DAY), "
+	    "('a:02', 'a', NOW(6) - INTERVAL 2 DAY), "
+	    "('b:00', 'b', '2026-01-01'), ('b:01', 'b', '2026-01-01'), "
+	    "('c:00', 'c', NOW(6) - INTERVAL 1 DAY), "
+	    "('c:01', 'c', NOW(6) + INTERVAL 1 DAY)");
+	for (int i = 0; i < 2; i++) {
+		ck_ok(store_purge(st, &n, &e));
+		ck_assert_uint_eq(n, i == 0 ? 4 : 0);
+		ck_sql("a:01\nb:01\nc:01", "SELECT id FROM outbox_workers "
+		    "ORDER BY id");
+	}
+}
+END_TEST
+
 /* What the dead left: a row, a lease, a run out one; others keep theirs. */
 static void
 leave_legacy(void)
@@ -497,6 +522,7 @@ add_leases(Suite *s, const struct kind *k)
 	tcase_add_test(tc, long_labels_are_kept);
 	tcase_add_test(tc, leaver_gives_up_everything);
 	tcase_add_test(tc, silent_workers_are_purged);
+	tcase_add_test(tc, host_that_vanished_is_kept);
 	tcase_add_test(tc, dead_is_inherited);
 	tcase_add_test(tc, broken_inheritance_changes_nothing);
 }

@@ -1,12 +1,13 @@
 /*
  * check_common.c - the values that most rooms speak of
  *
- * ident, label_set, lane and message_id.
+ * away, ident, label_set, lane, message_id and figures.
  */
 #include "lib/check.h"
 
 #include <sys/wait.h>
 
+#include "common/away.h"
 #include "common/figures.h"
 #include "common/ident.h"
 #include "common/label_set.h"
@@ -51,7 +52,7 @@ START_TEST(id_has_its_form)
 	ck_assert_uint_eq(strlen(nonce), IDENT_NONCE - 1);
 	ck_assert_uint_eq(strspn(nonce, "0123456789abcdef"), IDENT_NONCE - 1);
 	ck_assert(ident_is_valid(id));
-	ck_assert_uint_eq(predecessors_slot(id), names[_i].slot);
+	ck_assert_uint_eq(ident_slot(id), names[_i].slot);
 }
 END_TEST
 
@@ -77,26 +78,33 @@ START_TEST(id_is_new_each_time)
 }
 END_TEST
 
+/* How many of the ids come before this one. */
+static size_t
+rank_of(size_t i, char ids[][IDENT_SIZE], size_t n, bool by_slot)
+{
+	size_t	rank = 0;
+
+	for (size_t k = 0; k < n; k++)
+		rank += ident_precedes(ids[k], ids[i], by_slot);
+	return rank;
+}
+
 START_TEST(successors_sort_to_the_same_place)
 {
-	static const char *const	hosts[] = { "a", "a-b", "a.c", "b" };
+	static const char *const	hosts[] = { "a-b", "a.c", "a", "b" };
 	static const unsigned		slots[] = { 0, 2, 9, 10, 31, 99 };
 	char				ids[24][IDENT_SIZE];
-	const char			*sorted[24], *again[24];
 
 	for (int round = 0; round < 50; round++) {
+		for (size_t i = 0; i < 24; i++)
+			ident_new(ids[i], hosts[i / 6], slots[i % 6]);
 		for (size_t i = 0; i < 24; i++) {
-			ident_new(ids[i], hosts[i * 7 % 24 / 6],
-			    slots[i * 7 % 24 % 6]);
-			again[i] = ids[i];
+			ck_assert_uint_eq(rank_of(i, ids, 24, false), i);
+			/* Hosts take turns. */
+			ck_assert_uint_eq(rank_of(i, ids, 24, true),
+			    i % 6 * 4 + i / 6);
 		}
-		qsort(again, 24, sizeof(again[0]), ident_cmp);
-		for (size_t i = 0; round > 0 && i < 24; i++)
-			ck_assert_ptr_eq(again[i], sorted[i]);
-		memcpy(sorted, again, sizeof(sorted));
 	}
-	for (size_t i = 1; i < 24; i++)
-		ck_assert_int_lt(strcmp(sorted[i - 1], sorted[i]), 0);
 }
 END_TEST
 
@@ -104,10 +112,10 @@ START_TEST(ids_are_compared_as_bytes)
 {
 	const char	*a = "B:01", *b = "a:01", *c = "\xc3\xb6:01";
 
-	ck_assert_int_lt(ident_cmp(&a, &b), 0);
-	ck_assert_int_lt(ident_cmp(&b, &c), 0);
-	ck_assert_int_gt(ident_cmp(&c, &a), 0);
-	ck_assert_int_eq(ident_cmp(&a, &a), 0);
+	ck_assert(ident_precedes(a, b, false));
+	ck_assert(ident_precedes(b, c, false));
+	ck_assert(!ident_precedes(c, a, false));
+	ck_assert(!ident_precedes(a, a, false));
 }
 END_TEST
 
@@ -436,6 +444,89 @@ START_TEST(figures_keep_their_name)
 }
 END_TEST
 
+/*
+ * away
+ */
+
+#define SILENT	"-"	/* says nothing */
+
+static const struct {
+	const char	*lists[4];
+	const char	*back;		/* who stands back */
+} fleets[] = {
+	/* One host; all reach all; nobody reaches one. */
+	{ { "NATS" }, "." },
+	{ { "", "" }, ".." },
+	{ { "NATS", "NATS", "NATS" }, "..." },
+	{ { "a,NATS", "NATS,a" }, ".." },
+	/* One does not reach what another one does. */
+	{ { "NATS", "" }, "x." },
+	{ { "", "NATS", "" }, ".x." },
+	{ { "NATS,a", "a" }, "x." },
+	{ { "NATS", "NATS", "" }, "xx." },
+	/* Each another one; and one that reaches both, or neither. */
+	{ { "a", "b" }, ".." },
+	{ { "a", "b", "" }, "xx." },
+	{ { "a", "b", "a,b" }, "..x" },
+	{ { "a", "a,b", "a,b,c", "c" }, ".xx." },
+	/* Names are whole. */
+	{ { "ab", "a" }, ".." },
+	{ { "ab,a", "a" }, "x." },
+	/* In doubt: it stands back for nobody, and nobody for it. */
+	{ { "NATS?", "" }, ".." },
+	{ { "NATS", "NATS?" }, ".." },
+	{ { "NATS", "a?" }, ".." },
+	{ { "NATS,a", "a?" }, "x." },
+	{ { "NATS,a?", "" }, "x." },
+	{ { "NATS", "NATS?", "" }, "x.." },
+	/* One of a version before. */
+	{ { "NATS", "", SILENT }, "..." },
+};
+
+START_TEST(who_stands_back)
+{
+	const char	*lists[4];
+	bool		 back[4];
+	char		 text[5] = "";
+	size_t		 n = 0;
+
+	for (; n < 4 && fleets[_i].lists[n] != NULL; n++)
+		lists[n] = strcmp(fleets[_i].lists[n], SILENT) == 0 ? NULL :
+		    fleets[_i].lists[n];
+	away_judge(lists, n, back);
+	for (size_t i = 0; i < n; i++)
+		text[i] = back[i] ? 'x' : '.';
+	ck_assert_str_eq(text, fleets[_i].back);
+}
+END_TEST
+
+START_TEST(list_of_what_is_away)
+{
+	char		 list[AWAY_SIZE] = "", name[40];
+	const char	*at = list;
+	size_t		 len;
+
+	away_add(list, "NATS", true);
+	away_add(list, "hook", false);
+	away_add(list, "x", true);
+	ck_assert_str_eq(list, "NATS?,hook,x?");
+	ck_assert_int_eq(strncmp(away_next(&at, &len), "hook", 4), 0);
+	ck_assert_uint_eq(len, 4);
+	ck_assert_ptr_null(away_next(&at, &len));
+	/* What has no room is left out, as a whole. */
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "a-long-name-of-a-route-%02d", i);
+		away_add(list, name, i % 2 == 0);
+	}
+	ck_assert_uint_lt(strlen(list), AWAY_SIZE);
+	ck_assert_uint_gt(strlen(list), AWAY_SIZE - 30);
+	ck_assert_ptr_nonnull(strstr(list, ",x?,a-long-name-of-a-route-00?,"));
+	list[strlen(list) - 1] = '\0';
+	ck_assert_ptr_nonnull(strrchr(list, ','));
+	ck_assert_uint_ge(strlen(strrchr(list, ',')), 26);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -449,6 +540,10 @@ main(void)
 	tcase_add_test(tc, ids_are_compared_as_bytes);
 	tcase_add_loop_test(tc, what_is_no_id_is_refused, 0, NROWS(invalid));
 	tcase_add_test(tc, longest_id_is_valid);
+
+	tc = add_case(s, "away");
+	tcase_add_loop_test(tc, who_stands_back, 0, NROWS(fleets));
+	tcase_add_test(tc, list_of_what_is_away);
 
 	tc = add_case(s, "label_set");
 	tcase_add_test(tc, set_has_what_was_added);

@@ -186,6 +186,23 @@ static const struct {
 	  "list tells who has paused them; outboxctl partitions resume --all" },
 	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"expired\": 3, "
 	  "\"expired_ms\": 15001}}", "unowned_partitions ", 1, "3, for up to" },
+	{ "{\"workers\": {\"live\": 2, \"back\": [{\"host\": \"b\", "
+	  "\"workers\": 2, \"away\": \"NATS, hooks\"}]}, \"this_host\": {}}",
+	  "host_stands_back ", 1, "b does not reach NATS, hooks, and others "
+	  "do: 2 of its workers stand back, and the partitions are theirs: "
+	  "on that host outboxctl logs tells why" },
+	{ "{\"workers\": {\"live\": 2, \"vanished\": [{\"host\": \"b\", "
+	  "\"workers\": 2, \"since\": \"2026-11-28T02:00:00Z\"}]}, "
+	  "\"this_host\": {}}", "host_vanished ", 1, "b vanished: no worker "
+	  "there is alive any more, and nobody has stopped them: start the "
+	  "daemon there again; or, if it is not to come back, outboxctl "
+	  "workers forget b" },
+	{ "{\"workers\": {\"live\": 2, \"vanished\": [{\"host\": \"b\"}, "
+	  "{\"host\": \"c\"}, {\"host\": \"d\"}, {\"host\": \"e\"}, "
+	  "{\"host\": \"f\"}]}, \"this_host\": {}}", "host_vanished ", 1,
+	  "b, c, d, e and 1 more vanished" },
+	{ "{\"workers\": {\"live\": 0, \"vanished\": [{\"host\": \"b\"}]}}",
+	  "no_worker ", 1, NULL },
 	{ "{\"workers\": {\"live\": 0}, \"partitions\": {\"expired\": 3, "
 	  "\"expired_ms\": 15001}}", "no_worker ", 1, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": \"failed\", "

@@ -219,7 +219,7 @@ static const struct {
 
 START_TEST(slot_of_an_id)
 {
-	ck_assert_uint_eq(predecessors_slot(slots[_i].id), slots[_i].slot);
+	ck_assert_uint_eq(ident_slot(slots[_i].id), slots[_i].slot);
 }
 END_TEST
 

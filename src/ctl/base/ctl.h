@@ -300,7 +300,7 @@ void	progress_end(struct progress *);
 extern const struct change messages_retry, messages_discard, messages_resolve,
 	    messages_replay, dead_retry, dead_purge, keys_release, keys_bury,
 	    keys_retry, phantoms_forget, stream_forget, partitions_pause,
-	    partitions_resume, prune, reconcile;
+	    partitions_resume, prune, reconcile, workers_forget;
 
 int	messages_list(struct ctl *);
 int	messages_show(struct ctl *);

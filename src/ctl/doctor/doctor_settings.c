@@ -35,12 +35,12 @@ check_declared_counts(struct doctor *d, struct err *e)
 	/* Workers of other programs take single labels, not classes. */
 	if (store_view(c->store, NULL, &v, e) < 0)
 		return -1;
-	for (size_t i = 0; i < v.nids; i++)
-		if (!ident_is_valid(v.ids[i]))
+	for (size_t i = 0; i < v.nworkers; i++)
+		if (!ident_is_valid(v.workers[i].id))
 			doctor_say(d, DOCTOR_FAIL, "settings", "worker %s of "
 			    "another program is alive, and does not keep keys "
 			    "in order under several partition counts: stop it",
-			    v.ids[i]);
+			    v.workers[i].id);
 	store_view_free(&v);
 	return 0;
 }

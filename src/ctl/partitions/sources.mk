@@ -5,5 +5,6 @@ outboxctl_SOURCES += \
 	src/ctl/partitions/partitions_list.c \
 	src/ctl/partitions/pause.c \
 	src/ctl/partitions/sync.c src/ctl/partitions/sync.h \
-	src/ctl/partitions/sync_say.c
+	src/ctl/partitions/sync_say.c \
+	src/ctl/partitions/workers_forget.c
 EXTRA_DIST += src/ctl/partitions/README.md

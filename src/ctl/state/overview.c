@@ -45,9 +45,11 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 			json_object_set_new(hosts, member_text(w, "host"),
 			    json_true());
 	}
-	json_object_set_new(state, "workers", json_pack("{s:i, s:i, s:i}",
-	    "live", live, "stale", stale,
-	    "hosts", (int)json_object_size(hosts)));
+	json_object_set_new(state, "workers", json_pack(
+	    "{s:i, s:i, s:i, s:o, s:o}", "live", live, "stale", stale,
+	    "hosts", (int)json_object_size(hosts),
+	    "back", state_hosts_back(workers),
+	    "vanished", state_hosts_vanished(workers)));
 	json_decref(hosts);
 	json_decref(orphans);
 	json_decref(workers);

@@ -6,6 +6,7 @@ outboxctl_SOURCES += \
 	src/ctl/state/declared.c \
 	src/ctl/state/destinations.c \
 	src/ctl/state/gaps.c \
+	src/ctl/state/hosts.c \
 	src/ctl/state/outboxes.c \
 	src/ctl/state/overview.c \
 	src/ctl/state/partitions.c \

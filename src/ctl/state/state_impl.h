@@ -13,6 +13,14 @@
 int	 state_put_counts(struct ctl *, json_t *state, struct err *);
 
 /*
+ * hosts.c: of the list of workers, hosts with workers that stand back, [{"host",
+ * "workers", "away"}], see common/away.h; and hosts of which no worker is alive,
+ * but that did not leave: [{"host", "workers", "since"}].
+ */
+json_t	*state_hosts_back(const json_t *workers);
+json_t	*state_hosts_vanished(const json_t *workers);
+
+/*
  * outboxes.c: put "outbox": its name and destination, and others over the same
  * events.  With others, also whether it is registered, and the newest events
  * that have no row in it.

@@ -9,20 +9,14 @@ static const struct rows_column columns[] = {
 	{ "id", ROWS_TEXT }, { "host", ROWS_TEXT }, { "pid", ROWS_NUMBER },
 	{ "started_at", ROWS_TIME }, { "heartbeat_until", ROWS_TIME },
 	{ "ttl_ms", ROWS_NUMBER }, { "live", ROWS_BOOL },
+	{ "away", ROWS_TEXT },
 };
 
-/* ":SLOT:" before the nonce; workers of other programs have other ids. */
+/* Workers of other programs have ids of another form. */
 static json_t *
 slot_of(const char *id)
 {
-	const char	*p;
-
-	if (!ident_is_valid(id))
-		return json_null();
-	p = ident_nonce(id) - 2;
-	while (p[-1] != ':')
-		p--;
-	return json_integer(strtol(p, NULL, 10));
+	return ident_is_valid(id) ? json_integer(ident_slot(id)) : json_null();
 }
 
 /* Put the slot of each worker and the number of its live leases. */
@@ -62,8 +56,9 @@ state_workers(struct ctl *c, struct err *e)
 
 	store_sql(c->store, "SELECT id, hostname, pid, started_at, "
 	    "heartbeat_until, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
-	    "heartbeat_until) DIV 1000, heartbeat_until > NOW(6) "
-	    "FROM {workers} ORDER BY CAST(id AS BINARY)");
+	    "heartbeat_until) DIV 1000, heartbeat_until > NOW(6), :away "
+	    "FROM {workers} ORDER BY CAST(id AS BINARY)",
+	    SQL_EITHER("away", store_is_full(c->store), "away", "NULL"));
 	if ((rows = store_query(c->store, "workers", e)) == NULL)
 		return NULL;
 	return rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
@@ -73,7 +68,7 @@ int
 workers_list(struct ctl *c)
 {
 	static const char *const	 shown[] = { "id", "host", "pid",
-	    "slot", "live", "ttl_ms", "partitions", "started_at", NULL };
+	    "slot", "live", "ttl_ms", "partitions", "away", "started_at", NULL };
 	struct err			 e;
 	json_t				*workers = state_workers(c, &e);
 

@@ -38,6 +38,8 @@ const places = {
 	dead_letters: ["dead", "Dead letters"],
 	paused_partitions: ["partitions", "Partitions"],
 	unowned_partitions: ["partitions", "Partitions"],
+	host_stands_back: ["workers", "Workers"],
+	host_vanished: ["workers", "Workers"],
 	oldest: ["messages", "Waiting messages"],
 	backlog_growing: ["messages", "Waiting messages"],
 	silent_worker: ["workers", "Workers"],

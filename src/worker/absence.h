@@ -1,0 +1,33 @@
+/*
+ * absence.h - for how long one destination is away for this worker
+ *
+ * It is away when it was not reached for as long as a dead worker keeps its
+ * leases, and back when it is reached; for a worker that stands back, when it was
+ * for a lease_ttl without a break; if it goes away again soon after that, for
+ * twice as long the next time.  So one that comes and goes moves partitions less
+ * and less often.  Pure; times are clock_ms().
+ */
+#ifndef OUTBOX_ABSENCE_H
+#define OUTBOX_ABSENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+
+/* Zeroed: it is reached. */
+struct absence {
+	bool	away;
+	int64_t	missed_since;	/* 0: it is reached now */
+	int64_t	reached_since;	/* of one that is away; 0: it is not */
+	int64_t	heal_ms;	/* it is back after this time */
+	int64_t	back_at;	/* the last time; 0: it never was away */
+};
+
+/* A connection that was never open: it is away, and back when it is. */
+void	absence_begin(struct absence *, int64_t now);
+
+void	absence_note(struct absence *, bool reached, bool stands_back,
+	    const struct conf *, int64_t now);
+
+#endif
