@@ -32,6 +32,7 @@ struct stream_report {
 	bool		full;		/* it refuses messages until some go */
 	struct err	how_full;	/* full: with its figures */
 	struct err	subjects;	/* "events.>, audit.*" */
+	struct err	replicas;	/* "n2 leads, n1 follows, n3 is away"; "" */
 	struct err	unheard;	/* it drops what it takes, and why; "" */
 	struct stream_findings warnings, advice;
 };

@@ -241,6 +241,74 @@ judge_window(struct stream_report *r, const struct conf *c, json_t *config)
 	add(&r->advice, text);
 }
 
+/* Replicas answer the leader each second. */
+static bool
+is_heard(json_t *replica)
+{
+	return !json_is_true(json_object_get(replica, "offline")) &&
+	    stream_number(replica, "active") / 1000000 < SILENT_MS;
+}
+
+/* A server that is no member of a cluster has a leader, or no such section. */
+static bool
+is_leaderless(json_t *cluster)
+{
+	const char	*leader = json_string_value(json_object_get(cluster,
+			    "leader"));
+
+	return (leader == NULL || leader[0] == '\0') &&
+	    (json_array_size(json_object_get(cluster, "replicas")) > 0 ||
+	    json_object_get(cluster, "name") != NULL);
+}
+
+/* A replica so far behind has a lot to learn before it can lead. */
+#define FAR_BEHIND	10000
+
+/* As the leader sees them.  Servers before 2.10 do not tell their time (ts). */
+static void
+judge_replicas(struct stream_report *r, json_t *info)
+{
+	json_t		*cluster = json_object_get(info, "cluster"), *one;
+	json_t		*replicas = json_object_get(cluster, "replicas");
+	struct buf	 b = { 0 };
+	char		 text[300], number[DISPLAY_SIZE];
+	size_t		 i;
+
+	if (json_array_size(replicas) == 0 || is_leaderless(cluster))
+		return;
+	buf_printf(&b, "%s leads", json_string_value(json_object_get(cluster,
+	    "leader")));
+	json_array_foreach(replicas, i, one) {
+		const char *name = json_string_value(json_object_get(one,
+		    "name"));
+		int64_t lag = stream_number(one, "lag");
+		bool	heard = is_heard(one);
+
+		if (name == NULL)
+			name = "?";
+		display_number(number, lag);
+		buf_printf(&b, ", %s %s", name, heard ? "follows" : "is away");
+		if (lag > 0)
+			buf_printf(&b, " (%s behind)", number);
+		text[0] = '\0';
+		if (!heard)
+			snprintf(text, sizeof(text), "has a replica that is "
+			    "away, on server %.100s: start it", name);
+		else if (lag >= FAR_BEHIND)
+			snprintf(text, sizeof(text), "has a replica that is %s "
+			    "messages behind, on server %.100s: see its log",
+			    number, name);
+		if (text[0] != '\0')
+			add(&r->advice, text);
+	}
+	err_set(&r->replicas, "%s", b.data);
+	buf_free(&b);
+	if (json_object_get(info, "ts") == NULL)
+		add(&r->advice, "has replicas on a nats-server before 2.10, "
+		    "where they were seen to differ after the leader had stood "
+		    "still; use a newer one");
+}
+
 /* All of this works; what it risks is another fault. */
 static void
 judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
@@ -259,6 +327,7 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 	    stream_number(config, "num_replicas") < 2)
 		add(&r->advice, "has one replica in a cluster: it is down "
 		    "whenever that server is; use 3 replicas");
+	judge_replicas(r, info);
 	judge_limits(r, config);
 	/*
 	 * With retention: interest a message without a consumer is acknowledged
@@ -277,18 +346,6 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 		add(&r->advice, "acknowledges messages before it has written "
 		    "them (persist_mode: async): a crash of the server loses "
 		    "them");
-}
-
-/* A server that is no member of a cluster has a leader, or no such section. */
-static bool
-is_leaderless(json_t *cluster)
-{
-	const char	*leader = json_string_value(json_object_get(cluster,
-			    "leader"));
-
-	return (leader == NULL || leader[0] == '\0') &&
-	    (json_array_size(json_object_get(cluster, "replicas")) > 0 ||
-	    json_object_get(cluster, "name") != NULL);
 }
 
 void
@@ -369,12 +426,11 @@ fill_leader(struct stream_state *st, json_t *info, struct err *e)
 	if (is_leaderless(cluster))
 		return err_set(e, "the stream has no leader");
 	/*
-	 * Replicas answer the leader each second.  If it does not hear most of
-	 * them it may have taken messages that are not in its state yet.
+	 * If it does not hear most of them it may have taken messages that are
+	 * not in its state yet.
 	 */
 	json_array_foreach(replicas, i, r)
-		heard += !json_is_true(json_object_get(r, "offline")) &&
-		    stream_number(r, "active") / 1000000 < SILENT_MS;
+		heard += is_heard(r);
 	if (heard * 2 <= all)
 		return err_set(e, "the leader of the stream does not hear most "
 		    "of its replicas");

@@ -20,6 +20,16 @@ start_fleet
 produce_forever --keys 100 --payload 200 --rate 200
 within 20 'messages are sent' has_published 500
 
+"$OUTBOXCTL" -c "$CONF" doctor > "$DIR/doctor"
+check 'doctor tells who leads and who follows' has_line "$DIR/doctor" \
+    '^ok +stream replicas: n[123] leads, n[123] follows.*, n[123] follows'
+case $(nats-server --version) in
+*v2.[0-9].*)	check 'and that its version is old' has_line "$DIR/doctor" \
+		    'replicas on a nats-server before 2.10' ;;
+*)		check 'its version is new enough' not has_line "$DIR/doctor" \
+		    'before 2.10' ;;
+esac
+
 # Connections of ours that a broker has, and one that has some, perhaps the leader
 ours() { broker_page "$1" connz | jq '[.connections[] |
     select(.lang == "C" and (.name // "") != "")] | length'; }
@@ -72,6 +82,9 @@ within 20 'the stream has a leader' has_leader
 begin "$LEADER"
 "$SANDBOX" kill "$DIR/$LEADER"
 nap 12
+"$OUTBOXCTL" -c "$CONF" doctor > "$DIR/doctor"
+check 'doctor tells who is away' has_line "$DIR/doctor" \
+    "has a replica that is away, on server $LEADER: start it"
 compare 'the leader is killed'
 "$SANDBOX" restart "$DIR/$LEADER" > /dev/null
 within 30 'it comes back' has_meta_leader

@@ -57,6 +57,11 @@ END_TEST
 #define THREE	"\"subjects\":[\"events.>\"],\"storage\":\"file\"," \
 		"\"num_replicas\":3,\"duplicate_window\":600000000000"
 
+#define NEW	"\"ts\":\"2026-01-31T12:00:00Z\",\"config\":{" THREE "}"
+#define GROUP(zero, one) "\"cluster\":{\"name\":\"c\",\"leader\":\"n2\"," \
+		"\"replicas\":[{\"name\":\"n0\",\"active\":" zero "}," \
+		"{\"name\":\"n1\",\"active\":1," one "}]}"
+
 static const struct {
 	const char	*body;
 	const char	*unfit;		/* NULL: fit */
@@ -86,6 +91,15 @@ static const struct {
 	{ "{\"config\":{" THREE "},\"cluster\":{\"name\":\"c\",\"replicas\":["
 	  "{\"active\":0},{\"active\":13354698115},{\"active\":0,"
 	  "\"offline\":true}]}}", "has no leader", NULL, NULL },
+	{ "{" NEW "," GROUP("1", "\"lag\":9999") "}", NULL, NULL, NULL },
+	{ "{" NEW "," GROUP("3000000000", "\"lag\":3") "}", NULL,
+	  "has a replica that is away, on server n0: start it", NULL },
+	{ "{" NEW "," GROUP("1", "\"offline\":true") "}", NULL,
+	  "is away, on server n1", NULL },
+	{ "{" NEW "," GROUP("1", "\"lag\":10000") "}", NULL,
+	  "is 10,000 messages behind, on server n1", NULL },
+	{ "{\"config\":{" THREE "}," GROUP("1", "\"lag\":0") "}", NULL,
+	  "nats-server before 2.10", NULL },
 	{ "{\"error\":{\"code\":503,\"err_code\":10008,\"description\":"
 	  "\"JetStream system temporarily unavailable\"}}",
 	  "has no leader: JetStream system temporarily", NULL, NULL },
@@ -169,6 +183,8 @@ START_TEST(stream_is_judged)
 	ck_assert_uint_eq(r.advice.n, streams[_i].advice != NULL);
 	if (r.advice.n > 0)
 		holds(r.advice.list[0].text, streams[_i].advice);
+	ck_assert(strstr(streams[_i].body, "\"name\":\"n0\"") == NULL ||
+	    strncmp(r.replicas.text, "n2 leads, n0 ", 13) == 0);
 	ck_assert(r.full == (streams[_i].full != NULL));
 	if (r.full)
 		holds(r.how_full.text, streams[_i].full);

@@ -99,7 +99,7 @@ static void
 check_nats(struct doctor *d)
 {
 	const struct conf	*c = d->ctl->conf;
-	struct stream_report	 r;
+	struct stream_report	 r = { 0 };
 	struct err		 e;
 	char			 host[CONF_HOST];
 
@@ -113,7 +113,14 @@ check_nats(struct doctor *d)
 	    !r.full && r.unheard.text[0] == '\0' && r.warnings.n == 0)
 		doctor_say(d, DOCTOR_OK, "stream", "%s stores nats.subject",
 		    c->nats.stream);
+	if (r.replicas.text[0] != '\0')
+		doctor_say(d, DOCTOR_OK, "stream replicas", "%s",
+		    r.replicas.text);
 	check_nats_rights(d);
+	doctor_say(d, DOCTOR_OK, "broker sync", "a machine that stops may lose "
+	    "what it acknowledged since its last sync, which is sent again; "
+	    "no client sees how often it syncs: look for sync_interval in the "
+	    "configuration of the server, see outbox-clusters(7)");
 	for (size_t i = 0; i < c->nats.servers.n; i++) {
 		conf_url_host(c->nats.servers.items[i], host);
 		if (conf_is_loopback(host))
