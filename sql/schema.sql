@@ -325,8 +325,11 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- number, and missing_at is when the first of them was missed.  accepted has
 -- those of which an operator said so: they are never expected again.
 --
--- rival is a database server, not of our history, that was found to publish
--- under our outbox id (split brain), last at rival_at.
+-- server_since is the last sequence that the stream had when that server came
+-- into use: another one, or another start of it, or it was not used for a while.
+-- rival is a server, not of our history, that was found to publish under our
+-- outbox id, too (split brain), first at rival_at; what it published counts as
+-- phantoms.
 --
 CREATE TABLE IF NOT EXISTS outbox_streams (
 	name		VARCHAR(255) COLLATE utf8mb4_bin NOT NULL,
@@ -382,6 +385,7 @@ CREATE TABLE IF NOT EXISTS outbox_streams (
 			    NULL DEFAULT NULL,
 	accepted	MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin
 			    NULL DEFAULT NULL,
+	server_since	BIGINT UNSIGNED NULL DEFAULT NULL,
 	rival		VARCHAR(255) NULL DEFAULT NULL,
 	rival_at	TIMESTAMP(6) NULL DEFAULT NULL,
 	PRIMARY KEY (name)

@@ -275,6 +275,8 @@ static const struct schema_column outbox_streams[] = {
 	  "MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NULL DEFAULT NULL" },
 	{ "accepted", "mediumtext", 0, "ascii_bin", true, true, false,
 	  "MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NULL DEFAULT NULL" },
+	{ "server_since", "bigint", 0, "", true, true, false,
+	  "BIGINT UNSIGNED NULL DEFAULT NULL" },
 	{ "rival", "varchar", 255, "utf8mb4_bin", true, true, false,
 	  "VARCHAR(255) NULL DEFAULT NULL" },
 	{ "rival_at", "timestamp", 6, "", true, true, false,

@@ -81,6 +81,7 @@ system_tests = \
 	tests/system/run_exits.sh \
 	tests/system/run_failover.sh \
 	tests/system/run_server.sh \
+	tests/system/run_split_brain.sh \
 	tests/system/run_galera.sh \
 	tests/system/run_haproxy.sh \
 	tests/system/run_hosts.sh \
@@ -226,7 +227,8 @@ check_store_SOURCES = tests/store/check_store.c tests/store/store_back.c \
 	tests/store/store_test.h
 check_stream_audit_SOURCES = tests/recovery/check_stream_audit.c \
 	tests/recovery/stream_audit_in_doubt.c tests/recovery/stream_audit_stream.c \
-	tests/recovery/stream_audit_scrub.c tests/recovery/stream_audit_tail.c \
+	tests/recovery/stream_audit_rival.c tests/recovery/stream_audit_scrub.c \
+	tests/recovery/stream_audit_tail.c \
 	tests/recovery/stream_audit_test.h
 check_verdict_SOURCES = tests/nats/check_verdict.c
 

@@ -22,6 +22,13 @@
 /* Where its author's id is, if the first has ours all the same. */
 #define MESSAGE_ID_AUTHOR_HEADER	"Outbox-Message-Id"
 
+/*
+ * "<server>/<since>": the database server that the sender used, and the
+ * stream's last sequence when that server came into use; NATS only.
+ */
+#define MESSAGE_ORIGIN_HEADER	"Outbox-Source"
+#define MESSAGE_ORIGIN		160
+
 /* The time of the event, which is part of the hash. */
 #define MESSAGE_TIME_HEADER	"Outbox-Time"
 

@@ -91,6 +91,12 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 		buf_str(&v->text, f->stream);
 		envelope_close_header(v);
 	}
+	if (f->driver == DRIVER_NATS && f->origin != NULL &&
+	    f->origin[0] != '\0') {
+		envelope_open_header(v, MESSAGE_ORIGIN_HEADER);
+		buf_str(&v->text, f->origin);
+		envelope_close_header(v);
+	}
 	envelope_open_header(v, "Outbox-Sequence");
 	buf_u64(&v->text, m->sequence);
 	envelope_close_header(v);

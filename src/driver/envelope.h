@@ -51,6 +51,8 @@ struct envelope_form {
 	enum conf_envelope kind;
 	const char	*source;	/* of CloudEvents; NULL or "": it is made
 					   of id_prefix */
+	const char	*origin;	/* MESSAGE_ORIGIN_HEADER; borrowed; NULL
+					   or "": none */
 	struct type_tokens types;
 };
 

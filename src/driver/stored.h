@@ -21,6 +21,8 @@ struct stored_message {
 	struct message_id	id;		/* STORED_OURS: its id */
 	char			time[STORED_TIME];	/* the same: of its event,
 						   as in msg.h; "": unknown */
+	char			origin[MESSAGE_ORIGIN];	/* the same: as in the
+						   header; "": it has none */
 	int64_t			at;	/* when it was stored, by the broker's
 					   clock, in ms since 1970, of which it
 					   tells whole seconds; 0: not told */

@@ -181,6 +181,39 @@ judge_strays(struct health *h)
 	buf_free(&remedy);
 }
 
+static bool
+are_all_paused(const struct health *h)
+{
+	const json_t	*p = json_object_get(h->state, "partitions");
+
+	return health_number(p, "paused") > 0 &&
+	    health_number(p, "paused") == health_number(p, "total");
+}
+
+/* The messages of the other are good ones to somebody: none is to be deleted. */
+static void
+judge_rival(struct health *h, const json_t *s)
+{
+	bool	paused = are_all_paused(h);
+
+	health_add(h, HEALTH_SPLIT_BRAIN, (struct health_about){
+	    health_member(s, "rival_at"), json_pack("{s:O, s:O}", "stream",
+	    json_object_get(s, "name"), "rival", json_object_get(s, "rival")) },
+	    paused ? "make one server a replica of the other, or stop the "
+	    "daemons of the wrong one; if this one is right, outboxctl "
+	    "phantoms forget and outboxctl partitions resume --all" :
+	    "make one server a replica of the other, or stop the daemons of "
+	    "the wrong one; then outboxctl phantoms forget",
+	    "split brain: %s publishes under the outbox id of this database, "
+	    "too: at least %lld messages, stream %s, sequences %lld to %lld, "
+	    "have no event here; %s", health_text(s, "rival"),
+	    (long long)health_number(s, "phantoms"), health_text(s, "name"),
+	    (long long)health_number(s, "phantom_first"),
+	    (long long)health_number(s, "phantom_last"), paused ?
+	    "all partitions are paused here" :
+	    "this one was in use before, and goes on");
+}
+
 static void
 judge_stream(struct health *h, const json_t *s)
 {
@@ -219,7 +252,9 @@ judge_stream(struct health *h, const json_t *s)
 		    stream) }, "outboxctl stream republish sends what it lacks "
 		    "(--dry-run counts), outboxctl stream forget accepts it",
 		    "stream %s %s", name, health_text(s, "alarm"));
-	if (health_number(s, "phantoms") > 0)
+	if (health_text(s, "rival")[0] != '\0')
+		judge_rival(h, s);
+	else if (health_number(s, "phantoms") > 0)
 		health_add(h, HEALTH_PHANTOMS, (struct health_about){
 		    health_member(s, "phantom_at"), json_pack("{s:O}", "stream",
 		    stream) }, "restore the events from the former primary, or "
@@ -273,7 +308,10 @@ health_judge_fleet(struct health *h)
 	size_t		 i;
 
 	judge_workers(h);
-	if (paused > 0)
+	json_array_foreach(json_object_get(h->state, "streams"), i, stream)
+		judge_stream(h, stream);
+	if (paused > 0 && !(health_has(h, HEALTH_SPLIT_BRAIN) &&
+	    are_all_paused(h)))
 		health_add(h, HEALTH_PAUSED_PARTITIONS, (struct health_about){
 		    NULL, json_pack("{s:s}", "partitions", names) },
 		    "outboxctl audit list tells who has paused them; outboxctl "
@@ -293,8 +331,6 @@ health_judge_fleet(struct health *h)
 		judge_back(h, host);
 	judge_vanished(h, json_object_get(workers, "vanished"));
 	judge_strays(h);
-	json_array_foreach(json_object_get(h->state, "streams"), i, stream)
-		judge_stream(h, stream);
 	judge_counts(h);
 }
 

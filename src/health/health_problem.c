@@ -10,6 +10,7 @@
 const struct health_kind health_table[NHEALTH] = {
 	[HEALTH_CONFIGURATION] = { "configuration", HEALTH_CRITICAL },
 	[HEALTH_DATABASE] = { "database", HEALTH_CRITICAL },
+	[HEALTH_SPLIT_BRAIN] = { "split_brain", HEALTH_CRITICAL },
 	[HEALTH_SCHEMA_NEWER] = { "schema_newer", HEALTH_CRITICAL },
 	[HEALTH_NO_WORKER] = { "no_worker", HEALTH_CRITICAL },
 	[HEALTH_BROKER] = { "broker", HEALTH_CRITICAL },

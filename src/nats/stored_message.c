@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <bsd/string.h>
 #include <jansson.h>
 
 #include "nats/stream.h"
@@ -56,6 +57,7 @@ read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 	char		*text = decode(hdrs);
 	const char	*id = find_header(text, MESSAGE_ID_OWN_HEADER);
 	const char	*time = find_header(text, MESSAGE_TIME_HEADER);
+	const char	*origin = find_header(text, MESSAGE_ORIGIN_HEADER);
 	size_t		 n = time == NULL ? 0 : strcspn(time, "\r\n");
 	char		*between;
 
@@ -63,6 +65,10 @@ read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 		id = find_header(text, MESSAGE_ID_HEADER);
 	p->what = id != NULL && message_id_read(&p->id, prefix, id) ?
 	    STORED_OURS : STORED_OTHER;
+	if (origin != NULL && strcspn(origin, "\r\n") < sizeof(p->origin))
+		strlcpy(p->origin, origin, strcspn(origin, "\r\n") + 1);
+	else
+		p->origin[0] = '\0';
 	/* As envelope_put_time() writes it, back to the form of a column. */
 	p->time[0] = '\0';
 	if (n > 0 && n <= sizeof(p->time) && time[n - 1] == 'Z') {

@@ -7,6 +7,7 @@ liboutbox_a_SOURCES += \
 	src/recovery/stream_audit_database.c \
 	src/recovery/stream_audit_impl.h \
 	src/recovery/stream_audit_moved.c \
+	src/recovery/stream_audit_rival.c \
 	src/recovery/stream_audit_rows.c \
 	src/recovery/stream_audit_suspect.c \
 	src/recovery/stream_audit_tail.c

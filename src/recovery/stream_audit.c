@@ -376,6 +376,16 @@ audit_stream(struct stream_audit *r, struct stream_row *row, const char *until,
 }
 
 static int
+read_row(struct stream_audit *r, const struct stream_identity *id,
+    struct stream_row *row, struct err *e)
+{
+	if (store_stream(r->store, id, row, e) < 0)
+		return -1;
+	stream_audit_put_origin(r, row);
+	return 0;
+}
+
+static int
 full_audit_or_wait(struct stream_audit *r, struct err *e)
 {
 	struct stream_state	 st;
@@ -402,13 +412,16 @@ full_audit_or_wait(struct stream_audit *r, struct err *e)
 		return drop_check(r, &why, e);
 	id = identity(r, &st);
 	/* Another worker may have audited in the meantime. */
-	if (store_stream(r->store, &id, &row, e) < 0)
+	if (read_row(r, &id, &row, e) < 0)
 		return -1;
 	if (r->compare) {
 		audited = stream_audit_tail(r, &row, &st, &why);
 		if (audited != AUDIT_DONE)
 			return give_up(r, audited, &why, e);
 		r->compare = false;
+		/* The server may have come into use by that. */
+		if (read_row(r, &id, &row, e) < 0)
+			return -1;
 	}
 	return audit_stream(r, &row, until, &st, e);
 }
@@ -524,7 +537,8 @@ short_audit(struct stream_audit *r, const struct stream_row *row,
 			return -1;
 	}
 	if (first && (check_beginning(r, row, now, e) < 0 ||
-	    record_state(r, row, now, e) < 0))
+	    record_state(r, row, now, e) < 0 ||
+	    stream_audit_watch_rivals(r, now->last, e) < 0))
 		return -1;
 	if (r->relay->went_back || !r->ready)
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
@@ -552,6 +566,8 @@ stream_audit_round(struct stream_audit *r, bool first, struct err *e)
 		return -1;
 	if (stream_audit_watch_database(r, &row, e) < 0)
 		return -1;
+	/* It knows the server by now. */
+	stream_audit_put_origin(r, &row);
 	/* If we waited for another worker's audit, its result is here now. */
 	if (r->compare || (!stream_audit_is_checked(&row, &st) &&
 	    !stream_audit_looks_the_same(&row, &st)))

@@ -14,9 +14,13 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
+#include "driver/stored.h"
 #include "util/err.h"
 #include "publish/relay.h"
 #include "store/store.h"
+
+/* So many messages are looked at for one of another database. */
+#define STREAM_AUDIT_SPREAD	50
 
 struct stream_audit {
 	const struct conf	*conf;
@@ -47,6 +51,16 @@ struct stream_audit {
 	struct db_server	 server;
 	char			 opened_at[STORE_TIME];
 	char			 tail_seen[STORE_TIME];	/* the latest tail_at */
+
+	/* To find another database behind our outbox id: see design.md. */
+	char			 origin[MESSAGE_ORIGIN];	/* of what we
+						   publish; "": not known */
+	uint64_t		 watched;	/* up to this message; 0: none */
+	int64_t			 watch_at;	/* the next look, clock_ms() */
+	struct stored_message	 foreign[STREAM_AUDIT_SPREAD];	/* messages
+						   without an event here */
+	size_t			 nforeign;
+	int64_t			 foreign_at;	/* clock_ms() of the last look */
 
 	/* Results; the owner clears them. */
 	uint64_t		 recovered;	/* rows to be sent again */

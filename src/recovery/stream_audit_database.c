@@ -35,6 +35,7 @@ learn_database(struct stream_audit *r, struct err *e)
 	    strcmp(before, r->server.identity) != 0))
 		r->again_at = clock_ms() + r->conf->worker.claim_ttl;
 	r->reconnected = r->first_start = false;
+	stream_audit_forget_rivals(r);
 	return 0;
 }
 

@@ -67,6 +67,21 @@ bool	stream_audit_holes_are_lost(const struct stream_row *,
 int	stream_audit_watch_database(struct stream_audit *,
 	    const struct stream_row *, struct err *);
 
+/* How our messages name the server of this connection, by the stream's row. */
+void	stream_audit_put_origin(struct stream_audit *,
+	    const struct stream_row *);
+
+/* A new connection to the database: what was seen of rivals is over. */
+void	stream_audit_forget_rivals(struct stream_audit *);
+
+/*
+ * Look whether another database publishes under our outbox id, and record it;
+ * stops ours if it has to.  last: of the stream's state; in the database
+ * something was written since.  -1: the database failed.
+ */
+int	stream_audit_watch_rivals(struct stream_audit *, uint64_t last,
+	    struct err *);
+
 /* get_stored of pub.h; meanwhile calls keep and renews the right to audit. */
 int	stream_audit_get_stored(struct stream_audit *, struct stored_message *,
 	    size_t n, struct err *);

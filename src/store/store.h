@@ -569,6 +569,7 @@ int	store_plan_repartition(struct store *, unsigned count,
  */
 
 #define STORE_PAUSED	"paused"	/* as an owner: keeps workers off */
+#define STORE_FOR_EVER	"2038-01-01 00:00:00"	/* the last year of TIMESTAMP */
 #define STORE_HALTED	"halted"	/* a reason; others only inform */
 #define STORE_DOUBT	"in doubt"	/* another one */
 
@@ -702,6 +703,9 @@ struct stream_row {
 	uint64_t	gaps, damage;	/* as in struct stream_state */
 	bool		suspected;	/* STORE_LOST, and not all is read */
 	uint64_t	missing;	/* holes that an operator is told of */
+	bool		has_since;	/* the next one is known */
+	uint64_t	server_since;	/* the stream's last sequence when this
+					   database server came into use */
 };
 
 /* Which stream it is, as the broker and the configuration have it; borrowed. */
@@ -907,15 +911,20 @@ int	store_scrub_end(struct store *, const char *stream, const char *me,
 
 /* A database server and its start. */
 #define STORE_SERVER	64
+#define STORE_SERVER_NAME	128
 struct db_server {
 	char	identity[STORE_SERVER];	/* uuid, or server id and domain */
+	char	name[STORE_SERVER_NAME];	/* for people: host and port */
 	char	started[STORE_TIME];	/* give or take a second */
 };
 
 /* The server of this connection. */
 int	store_server(struct store *, struct db_server *, struct err *);
 
-/* Was this stream compared on this server last, with no restart since? */
+/*
+ * Was this stream compared on this server last, with no restart since, and was
+ * the server in use all the time?  (Its tail was moved on.)
+ */
 int	store_server_is_known(struct store *, const char *stream,
 	    const struct db_server *, bool *known, struct err *);
 
@@ -965,5 +974,14 @@ struct tail {
  */
 int	store_tail_save(struct store *, const char *stream,
 	    const struct db_server *, const struct tail *, struct err *);
+
+/*
+ * Another server publishes under our outbox id: these phantoms, the first of
+ * them stored at that time, in ms since 1970, or 0.  pause: pause all partitions, too.
+ * *new_rival: it was not known before.
+ */
+int	store_rival_save(struct store *, const char *stream, const char *rival,
+	    int64_t at, const struct tail *, bool pause, bool *new_rival,
+	    struct err *);
 
 #endif

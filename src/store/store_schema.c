@@ -85,7 +85,8 @@ static const struct part {
 		"suspected_at", "look_after", "scrubber", "scrubber_until",
 		"scrub_for", "scrub_began", "scrub_at", "scrub_rows",
 		"scrub_ended", "scrub_whole", "scrub_ms", "missing",
-		"missing_at", "holes", "accepted", "rival", "rival_at"
+		"missing_at", "holes", "accepted", "server_since",
+		"rival", "rival_at"
 	} },
 	{ T_WORKERS, PROFILE_FULL, EITHER, { "instance", "server", "away" } },
 	{ T_AUDIT, OUTBOXCTL_ALONE, EITHER, {

@@ -64,8 +64,9 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    SQL_NUMBER("doubt", DOUBT_S),
 	    SQL_EITHER("contents", store_is_full(s),
 	    "s.gaps, s.damage, s.leader, s.missing, '" STORE_LOST "' IN "
-	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, ''))",
-	    "NULL, NULL, NULL, 0, FALSE"),
+	    "(COALESCE(s.suspicion, ''), COALESCE(s.scrub_for, '')), "
+	    "s.server_since",
+	    "NULL, NULL, NULL, 0, FALSE, NULL"),
 	    SQL_TEXT("stream", id->name));
 	return store_query(s, "stream", e);
 }
@@ -108,6 +109,8 @@ store_stream(struct store *s, const struct stream_identity *id,
 	strlcpy(r->leader, db_text(rows, 10), sizeof(r->leader));
 	r->missing = db_u64(rows, 11);
 	r->suspected = db_u64(rows, 12) != 0;
+	r->has_since = db_nullable(rows, 13) != NULL;
+	r->server_since = db_u64(rows, 13);
 	db_rows_free(rows);
 	return 0;
 }

@@ -18,6 +18,12 @@
 /* Seconds by which computed times of one start may differ. */
 #define START_ERROR_S	5
 
+/*
+ * A server is in use while its tail is moved on, every ten seconds, or once
+ * after claim_ttl.  If it was not for longer, another may have been.
+ */
+#define UNUSED_MS	30000
+
 /* Payloads are read in pieces of this size; one may be longer. */
 #define READ_BYTES	(8 * 1024 * 1024)
 
@@ -58,6 +64,12 @@ store_server(struct store *s, struct db_server *server, struct err *e)
 	} while (rc < 0 && store_learnt_wrong(s) && ++i < 4);
 	if (rc < 0)
 		return -1;
+	store_sql(s, "SELECT CONCAT(@@hostname, ':', @@port)");
+	if (query_text(s, 0, server->name, sizeof(server->name), e) < 0) {
+		if (!store_learnt_wrong(s))
+			return -1;
+		strlcpy(server->name, server->identity, sizeof(server->name));
+	}
 	store_sql(s, "SHOW GLOBAL STATUS LIKE 'Uptime'");
 	if (query_text(s, 1, uptime, sizeof(uptime), e) < 0)
 		return -1;
@@ -66,17 +78,54 @@ store_server(struct store *s, struct db_server *server, struct err *e)
 	return query_text(s, 0, server->started, sizeof(server->started), e);
 }
 
+/* Append a condition: the stream's row is of this use of this server. */
+static void
+put_same_use(struct store *s, const struct db_server *server)
+{
+	store_put(s, "database_server = :identity AND "
+	    "ABS(TIMESTAMPDIFF(SECOND, database_started, :started)) <= :error "
+	    "AND tail_at > NOW(6) - INTERVAL :unused MICROSECOND",
+	    SQL_TEXT("identity", server->identity),
+	    SQL_TEXT("started", server->started),
+	    SQL_NUMBER("error", START_ERROR_S),
+	    SQL_MS("unused", s->conf->worker.claim_ttl + UNUSED_MS));
+}
+
 int
 store_server_is_known(struct store *s, const char *stream,
     const struct db_server *server, bool *known, struct err *e)
 {
-	store_sql(s, "SELECT 1 FROM {streams} WHERE name = :stream "
-	    "AND database_server = :identity AND ABS(TIMESTAMPDIFF(SECOND, "
-	    "database_started, :started)) <= :error",
-	    SQL_TEXT("stream", stream), SQL_TEXT("identity", server->identity),
-	    SQL_TEXT("started", server->started),
-	    SQL_NUMBER("error", START_ERROR_S));
+	store_sql(s, "SELECT 1 FROM {streams} WHERE name = :stream AND :same",
+	    SQL_TEXT("stream", stream),
+	    SQL_PUT("same", s, put_same_use(s, server)));
 	return store_query_any(s, "server", known, e);
+}
+
+/* Append assignments: the tail was compared to the end on this server. */
+static void
+put_use(struct store *s, const struct db_server *server, uint64_t last)
+{
+	/* From left to right: server_since while the others are the old ones. */
+	store_put(s, ":since, database_server = :identity, "
+	    "database_started = :started, tail_at = {now}",
+	    SQL_PUT_IF("since", store_is_full(s), s, store_put(s,
+	    ", server_since = IF(:same, COALESCE(server_since, :last), :last)",
+	    SQL_PUT("same", s, put_same_use(s, server)),
+	    SQL_NUMBER("last", last))),
+	    SQL_TEXT("identity", server->identity),
+	    SQL_TEXT("started", server->started));
+}
+
+/* Append assignments: so many more phantoms. */
+static void
+put_phantoms(struct store *s, const struct tail *t)
+{
+	store_put(s, ", phantoms = phantoms + :found, phantom_first = "
+	    "LEAST(COALESCE(phantom_first, :first), :first), phantom_last = "
+	    "GREATEST(COALESCE(phantom_last, 0), :newest), "
+	    "phantom_at = {now}", SQL_NUMBER("found", t->phantoms),
+	    SQL_NUMBER("first", t->phantom_first),
+	    SQL_NUMBER("newest", t->phantom_last));
 }
 
 int
@@ -86,20 +135,49 @@ store_tail_save(struct store *s, const char *stream,
 	store_sql(s, "UPDATE {streams} SET tail_sequence = :last:server"
 	    ":phantoms WHERE name = :stream AND checker = {me}",
 	    SQL_NUMBER("last", t->last),
-	    SQL_IF("server", server != NULL,
-	    ", database_server = :identity, database_started = :started, "
-	    "tail_at = {now}"),
-	    SQL_TEXT("identity", server == NULL ? NULL : server->identity),
-	    SQL_TEXT("started", server == NULL ? NULL : server->started),
-	    SQL_IF("phantoms", t->phantoms > 0,
-	    ", phantoms = phantoms + :found, phantom_first = "
-	    "LEAST(COALESCE(phantom_first, :first), :first), phantom_last = "
-	    "GREATEST(COALESCE(phantom_last, 0), :newest), "
-	    "phantom_at = {now}"),
-	    SQL_NUMBER("found", t->phantoms),
-	    SQL_NUMBER("first", t->phantom_first),
-	    SQL_NUMBER("newest", t->phantom_last), SQL_TEXT("stream", stream));
+	    SQL_PUT_IF("server", server != NULL, s,
+	    put_use(s, server, t->last)),
+	    SQL_PUT_IF("phantoms", t->phantoms > 0, s, put_phantoms(s, t)),
+	    SQL_TEXT("stream", stream));
 	return store_exec(s, "stream", NULL, e);
+}
+
+static int
+save_rival(struct store *s, const char *stream, const char *rival, int64_t at,
+    const struct tail *t, bool pause, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET "
+	    "rival_at = IF(rival = :rival, rival_at, "
+	    "COALESCE(FROM_UNIXTIME(NULLIF(:at, 0)), {now})), "
+	    "rival = :rival:phantoms WHERE name = :stream",
+	    SQL_TEXT("rival", rival), SQL_NUMBER("at", at / 1000),
+	    SQL_PUT("phantoms", s, put_phantoms(s, t)),
+	    SQL_TEXT("stream", stream));
+	if (store_exec(s, "split brain", NULL, e) < 0)
+		return -1;
+	if (!pause)
+		return 0;
+	store_sql(s, "UPDATE {partitions} SET lease_owner = '" STORE_PAUSED
+	    "', lease_until = '" STORE_FOR_EVER "', " STORE_NEW_EPOCH
+	    " WHERE lease_owner IS NULL OR lease_owner <> '" STORE_PAUSED "'");
+	return store_exec(s, "split brain", NULL, e);
+}
+
+int
+store_rival_save(struct store *s, const char *stream, const char *rival,
+    int64_t at, const struct tail *t, bool pause, bool *new_rival,
+    struct err *e)
+{
+	bool	known;
+
+	store_sql(s, "SELECT 1 FROM {streams} WHERE name = :stream "
+	    "AND rival = :rival", SQL_TEXT("stream", stream),
+	    SQL_TEXT("rival", rival));
+	if (store_query_any(s, "split brain", &known, e) < 0 ||
+	    store_begin(s, e) < 0)
+		return -1;
+	*new_rival = !known;
+	return store_end(s, save_rival(s, stream, rival, at, t, pause, e), e);
 }
 
 /*

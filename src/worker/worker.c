@@ -286,6 +286,7 @@ init(struct worker *w, const struct worker_args *a)
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);
+	w->relay.form.origin = w->audit.origin;
 	route_set_init(&w->relay.routes, w->conf, &w->relay.form);
 	w->relay.figures = a->figures != NULL ? a->figures : &w->no_figures;
 	figures_begin(w->relay.figures, w->conf, w->relay.routes.several);

@@ -289,7 +289,8 @@ sql 'UPDATE outbox_settings SET schema_version = 1;
 	DROP COLUMN scrub_for, DROP COLUMN scrub_began, DROP COLUMN scrub_at,
 	DROP COLUMN scrub_rows, DROP COLUMN scrub_ended, DROP COLUMN scrub_ms,
 	DROP COLUMN missing, DROP COLUMN missing_at, DROP COLUMN holes,
-	DROP COLUMN accepted, DROP COLUMN rival, DROP COLUMN rival_at;
+	DROP COLUMN accepted, DROP COLUMN server_since, DROP COLUMN rival,
+	DROP COLUMN rival_at;
     ALTER TABLE outbox_workers DROP COLUMN instance, DROP COLUMN server,
 	DROP COLUMN away'
 check 'the daemon works with the schema version before its own' start_fleet

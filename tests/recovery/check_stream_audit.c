@@ -61,6 +61,8 @@ fill_stored(struct stored_message *p)
 	    .hashed = fake.hash[p->sequence] != 0 };
 	snprintf(p->time, sizeof(p->time), "%s", fake.time[p->sequence] == NULL ?
 	    "" : fake.time[p->sequence]);
+	snprintf(p->origin, sizeof(p->origin), "%s",
+	    fake.origin[p->sequence] == NULL ? "" : fake.origin[p->sequence]);
 	p->what = row == 0 || p->sequence > fake.state.last ? STORED_EMPTY :
 	    row == ALIEN ? STORED_OTHER : STORED_OURS;
 }
@@ -279,6 +281,7 @@ add_all(Suite *s, const struct kind *k)
 	add_streams(s, k);
 	add_tails(s, k);
 	add_doubts(s, k);
+	add_rivals(s, k);
 	add_scrubs(s, k);
 }
 

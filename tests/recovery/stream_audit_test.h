@@ -27,6 +27,7 @@ extern struct fake {
 	unsigned		 replay[PLACES];
 	uint64_t		 hash[PLACES];	/* 0: an id of before */
 	const char		*time[PLACES];	/* of the event; NULL: none */
+	const char		*origin[PLACES];	/* NULL: none */
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;
@@ -66,6 +67,7 @@ bool	look(void);
 
 void	add_streams(Suite *, const struct kind *);	/* stream_audit_stream.c */
 void	add_tails(Suite *, const struct kind *);	/* stream_audit_tail.c */
+void	add_rivals(Suite *, const struct kind *);	/* stream_audit_rival.c */
 void	add_scrubs(Suite *, const struct kind *);	/* stream_audit_scrub.c */
 void	add_doubts(Suite *, const struct kind *);	/* stream_audit_in_doubt.c */
 

@@ -170,6 +170,23 @@ START_TEST(empty_column_has_no_header)
 }
 END_TEST
 
+/* Of NATS alone: no other destination is searched. */
+START_TEST(origin_has_a_header)
+{
+	form.origin = "db1:3306/17";
+	must_fill();
+	ck_assert_str_eq(header("Outbox-Source"), "db1:3306/17");
+	form.origin = "";
+	must_fill();
+	ck_assert_ptr_null(header("Outbox-Source"));
+	form.origin = "db1:3306/17";
+	form.driver = DRIVER_HTTP;
+	form.subject = "x";
+	must_fill();
+	ck_assert_ptr_null(header("Outbox-Source"));
+}
+END_TEST
+
 START_TEST(no_stream_no_expectation)
 {
 	form.stream = "";
@@ -717,7 +734,7 @@ static const struct {
 	  VERDICT_STORED, 5, "" },
 	/* A duplicate of a message that was not stored. */
 	{ "{\"stream\":\"T\",\"seq\":0,\"duplicate\": true}", "T",
-	  VERDICT_TRANSIENT, 0, "no stored message" },
+	  VERDICT_PENDING, 0, "no stored message" },
 	{ "{\"stream\":\"T\",\"seq\":0}", "T", VERDICT_TRANSIENT, 0,
 	  "no stored message" },
 	{ "{\"stream\":\"T\"}", "T", VERDICT_TRANSIENT, 0,
@@ -867,6 +884,7 @@ main(void)
 	tcase_add_loop_test(tc, null_column_has_no_header, 0, NROWS(contract));
 	tcase_add_test(tc, empty_column_has_no_header);
 	tcase_add_test(tc, author_names_the_message);
+	tcase_add_test(tc, origin_has_a_header);
 	tcase_add_test(tc, no_stream_no_expectation);
 	tcase_add_test(tc, replay_has_an_id_and_a_header);
 	tcase_add_loop_test(tc, message_id_tells_events_of_one_number_apart, 0,

@@ -353,6 +353,17 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"phantoms\": 9}]}", "phantoms ", 1, "by a failover, a "
 	  "restored backup or a TRUNCATE, stream sequences" },
+	{ "{" ALIVE "\"this_host\": {}, \"partitions\": {\"paused\": 4, "
+	  "\"total\": 4}, \"streams\": [{\"name\": \"EVENTS\", \"phantoms\": 9, "
+	  "\"rival\": \"db2:3306\"}]}", "split_brain ", 1, "split brain: "
+	  "db2:3306 publishes under the outbox id of this database, too: at "
+	  "least 9 messages, stream EVENTS, sequences 0 to 0, have no event "
+	  "here; all partitions are paused here: make one server a replica of "
+	  "the other, or stop the daemons of the wrong one; if this one is "
+	  "right, outboxctl phantoms forget " },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
+	  "\"phantoms\": 9, \"rival\": \"db2:3306\"}]}", "split_brain ", 1,
+	  "this one was in use before, and goes on: make one server" },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"lost\": 3, \"lost_first\": 7, \"lost_last\": 9, \"lost_at\": "
 	  "\"2026-11-23T15:00:00Z\"}]}", "lost_messages ", 1, "stream EVENTS "

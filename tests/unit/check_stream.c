@@ -418,6 +418,31 @@ START_TEST(whole_id_is_read)
 }
 END_TEST
 
+/* Nats-Msg-Id as above, and Outbox-Source: db1:3306/17; or one of 200 bytes */
+START_TEST(origin_is_read)
+{
+	static const char	body[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZj"
+	    "AwMDAwMDAxDQpPdXRib3gtU291cmNlOiBkYjE6MzMwNi8xNw0KDQo="),
+				body_long[] = FOUND("TkFUUy8xLjANCk5hdHMtTXNnLUlkOiBhLWItNDcxMS0wMDExYWFmZj"
+	    "AwMDAwMDAxDQpPdXRib3gtU291cmNlOiB4eHh4eHh4eHh4eHh4eHh4"
+	    "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eH"
+	    "h4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4"
+	    "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eH"
+	    "h4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4"
+	    "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eA0KDQo=");
+	struct stored_message	p = { .sequence = 5 };
+	struct err		e;
+
+	ck_assert_int_eq(stored_message_read(&p, "a-b", body, strlen(body), &e),
+	    0);
+	ck_assert_int_eq(p.what, STORED_OURS);
+	ck_assert_str_eq(p.origin, "db1:3306/17");
+	ck_assert_int_eq(stored_message_read(&p, "a-b", body_long,
+	    strlen(body_long), &e), 0);
+	ck_assert_str_eq(p.origin, "");
+}
+END_TEST
+
 START_TEST(time_of_storing_is_read)
 {
 	static const char	body[] = "{\"message\":{\"seq\":5,\"time\":"
@@ -537,6 +562,7 @@ main(void)
 	tcase_add_loop_test(tc, streams_are_compared, 0, NROWS(found));
 	tcase_add_test(tc, new_stream_is_as_asked);
 	tcase_add_test(tc, whole_id_is_read);
+	tcase_add_test(tc, origin_is_read);
 	tcase_add_test(tc, time_of_storing_is_read);
 	tcase_add_loop_test(tc, place_is_read, 0, NROWS(places));
 	suite_add_tcase(s, tc);

@@ -1,5 +1,6 @@
 /*
- * phantoms.c - messages whose events a restored database has lost
+ * phantoms.c - messages whose events this database does not have: a restored
+ * one has lost them, or another one (a rival) publishes them
  *
  * The daemon finds them and reports them until an operator forgets them.
  */
@@ -21,8 +22,10 @@ forget(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 	(void)list;
 	(void)n;
 	store_sql(r->c->store, "UPDATE {streams} SET phantoms = 0, "
-	    "phantom_first = NULL, phantom_last = NULL, phantom_at = NULL "
-	    "WHERE phantoms > 0");
+	    "phantom_first = NULL, phantom_last = NULL, phantom_at = NULL"
+	    ":rival WHERE phantoms > 0",
+	    SQL_IF("rival", store_is_full(r->c->store),
+	    ", rival = NULL, rival_at = NULL"));
 	return store_exec(r->c->store, "phantoms", changed, e);
 }
 

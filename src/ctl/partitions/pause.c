@@ -14,9 +14,6 @@
 #include "mysql/db.h"
 #include "util/xalloc.h"
 
-/* The last year of TIMESTAMP. */
-#define FOR_EVER	"2038-01-01 00:00:00"
-
 struct pause {
 	bool	 resume;
 	json_t	*labels;	/* of whole classes; NULL: the named ones, or
@@ -147,7 +144,7 @@ pause_leases(struct chosen *r, const uint64_t *list, size_t n,
 	    " WHERE :leases",
 	    SQL_EITHER("state", p->resume,
 	    "lease_owner = NULL, lease_until = NULL",
-	    "lease_owner = '" STORE_PAUSED "', lease_until = '" FOR_EVER "'"),
+	    "lease_owner = '" STORE_PAUSED "', lease_until = '" STORE_FOR_EVER "'"),
 	    SQL_PUT("leases", s, put_to_pause(r->c, p)));
 	return store_exec(s, "partitions", changed, e);
 }

@@ -317,7 +317,8 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    { "scrub_at", ROWS_TIME }, { "scrub_rows", ROWS_NUMBER },
 	    { "scrub_began", ROWS_TIME }, { "scrub_for", ROWS_TEXT },
 	    { "scrub_ended", ROWS_TIME }, { "scrub_round_ms", ROWS_NUMBER },
-	    { "scrubber", ROWS_TEXT } };
+	    { "scrubber", ROWS_TEXT },
+	    { "rival", ROWS_TEXT }, { "rival_at", ROWS_TIME } };
 
 	store_sql(c->store, "SELECT name, checked_at, "
 	    "TIMESTAMPDIFF(MICROSECOND, checked_at, NOW(6)) DIV 1000, "
@@ -333,8 +334,9 @@ put_streams(struct ctl *c, json_t *state, struct err *e)
 	    "TIMESTAMPDIFF(MICROSECOND, scrub_began, NOW(6)) * "
 	    "TIMESTAMPDIFF(SECOND, known_since, scrub_began) DIV "
 	    "TIMESTAMPDIFF(SECOND, known_since, scrub_at) DIV 1000), "
-	    "IF(scrubber_until > NOW(6), scrubber, NULL)",
-	    "0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL"));
+	    "IF(scrubber_until > NOW(6), scrubber, NULL), rival, rival_at",
+	    "0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, "
+	    "NULL"));
 	return put_query(c, state, "streams", columns,
 	    sizeof(columns) / sizeof(columns[0]), e);
 }
