@@ -97,6 +97,7 @@ system_tests = \
 	tests/ctl/ctl_status.sh \
 	tests/ctl/ctl_top.sh \
 	tests/ctl/ctl_display.sh \
+	tests/ctl/ctl_cluster.sh \
 	tests/ctl/ctl_doctor.sh \
 	tests/ctl/ctl_completion.sh \
 	tests/ctl/ctl_daemon.sh \

@@ -29,6 +29,7 @@ health_judge(const struct conf *conf, json_t *state)
 			    .problems = json_array() };
 
 	health_judge_database(&h);
+	health_judge_cluster(&h);
 	health_judge_fleet(&h);
 	health_judge_keys(&h);
 	health_judge_broker(&h);

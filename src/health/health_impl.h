@@ -29,6 +29,7 @@ enum health_id {
 	HEALTH_STREAM_SETTINGS, HEALTH_OLDEST, HEALTH_BACKLOG_GROWING,
 	HEALTH_NO_DAEMON, HEALTH_COUNT_CHANGE,
 	HEALTH_SENT_AGAIN, HEALTH_ROWS_UNSEEN, HEALTH_ROWS_GONE,
+	HEALTH_SEVERAL_WRITERS, HEALTH_ASYNCHRONOUS,
 	HEALTH_WAIT_TIMEOUT,
 	HEALTH_MISSING_INDEX,
 	HEALTH_STREAM_ADVICE,
@@ -81,6 +82,7 @@ void	health_destination_remedy(const struct conf *,
 	    const struct conf_route *rule, const char *error, struct buf *);
 
 void	health_judge_database(struct health *);	/* health_database.c */
+void	health_judge_cluster(struct health *);	/* health_cluster.c */
 void	health_judge_fleet(struct health *);	/* health_fleet.c; after it */
 void	health_judge_keys(struct health *);	/* health_keys.c */
 void	health_judge_broker(struct health *);	/* health_broker.c */

@@ -1,6 +1,7 @@
 liboutbox_a_SOURCES += \
 	src/health/health.c src/health/health.h \
 	src/health/health_broker.c \
+	src/health/health_cluster.c \
 	src/health/health_database.c \
 	src/health/health_destination.c \
 	src/health/health_fleet.c \

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <bsd/stdlib.h>
 #include <bsd/string.h>
 
 #include "util/display.h"
@@ -54,6 +56,8 @@ scoreboard_create(const char *path, int *fd, struct err *e)
 	}
 	b->magic = SCOREBOARD_MAGIC;
 	b->started_at = time(NULL);
+	snprintf(b->instance, sizeof(b->instance), "%08x%08x", arc4random(),
+	    arc4random());
 	t = &b->throughput;
 	t->since = b->started_at;
 	if (old == NULL)

@@ -28,7 +28,7 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425848	/* "OBXH", of this layout */
+#define SCOREBOARD_MAGIC	0x4f425849	/* "OBXI", of this layout */
 #define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
@@ -208,6 +208,7 @@ enum scoreboard_outage {
 struct scoreboard {
 	uint32_t		 magic;
 	int32_t			 master;	/* pid */
+	char			 instance[17];	/* random: this start of it */
 	uint32_t		 generation;	/* of the configuration: 1, and one
 						   more for each accepted
 						   reload */

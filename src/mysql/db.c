@@ -204,6 +204,12 @@ db_close(struct db *db)
 	db->asked_at = 0;
 }
 
+void
+db_take_any(struct db *db)
+{
+	db->any = true;
+}
+
 bool
 db_prefer(struct db *db, const char *peer)
 {

@@ -115,6 +115,9 @@ int		 db_hurry(struct db *, bool, struct err *);
 /* Roll back; db_last_fault still tells the fault of the failure before. */
 void		 db_rollback(struct db *);
 
+/* Let db_open accept a server that takes no changes, to look at it. */
+void		 db_take_any(struct db *);
+
 /* The fault of the last failed db_exec, db_query or db_open. */
 enum db_fault	 db_last_fault(const struct db *);
 

@@ -27,6 +27,7 @@ struct db {
 	int64_t			 limit_ms;	/* of that answer */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
+	bool			 any;		/* take one that is read-only */
 	unsigned		 version;	/* 100611, 90700: see db_open.c */
 	void			(*observe)(void *, const char *, int64_t);
 	void			*observe_arg;

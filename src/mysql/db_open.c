@@ -156,6 +156,8 @@ static int
 refuse_server(struct db *db, enum db_fault fault, struct err *e,
     const char *why)
 {
+	if (db->any && fault == DB_READONLY)
+		return 0;
 	db->fault = fault;
 	return err_set(e, "%s", why);
 }

@@ -118,7 +118,10 @@ store_peer(const struct store *s)
 int
 store_cluster(struct store *s, struct server *server, struct err *e)
 {
-	return server_read(s->db, server, e);
+	if (server_read(s->db, server, e) < 0)
+		return -1;
+	strlcpy(s->server, server->name, sizeof(s->server));
+	return 0;
 }
 
 enum db_fault

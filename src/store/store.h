@@ -55,7 +55,10 @@ bool		 store_is_open(const struct store *);
 const char	*store_id(const struct store *);
 const char	*store_peer(const struct store *);
 
-/* What the server is, alone or of which cluster, as server_read. */
+/*
+ * What the server is, alone or of which cluster, as server_read.  A worker that
+ * registers afterwards says its name.
+ */
 int		 store_cluster(struct store *, struct server *, struct err *);
 enum db_fault	 store_fault(const struct store *);
 
@@ -281,6 +284,12 @@ int	store_take_over(struct store *, const char *dead_id, struct err *);
  * the tables have a column for it.
  */
 void	store_say_away(struct store *, const char *list);
+
+/*
+ * This worker's row says of which master it is, so that hosts with one name can
+ * be told apart.  Borrowed.
+ */
+void	store_say_instance(struct store *, const char *);
 
 /* Renew the heartbeat.  *known is false if the row was gone; it is back now. */
 int	store_beat(struct store *, bool *known, struct err *);

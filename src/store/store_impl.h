@@ -53,6 +53,9 @@ struct store {
 	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
 	char			 away[AWAY_SIZE];
+	const char		*instance;	/* of the master; NULL: none */
+	char			 server[SERVER_NAME];	/* its name; "": not
+							   known */
 	char			 outbox_id[33];
 	const char		*names[NCOLUMNS];	/* "": none */
 	bool			 there[NCOLUMNS];	/* is it in the table? */

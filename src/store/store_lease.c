@@ -27,22 +27,31 @@ put_register(struct store *s)
 
 	gethostname(host, sizeof(host) - 1);
 	store_sql(s, "INSERT INTO {workers} (id, hostname, pid, started_at, "
-	    "updated_at, heartbeat_until:away) VALUES ({me}, :host, :pid, "
-	    "{now}, {now}, {now} + INTERVAL :ttl MICROSECOND:list) "
-	    "ON DUPLICATE KEY UPDATE heartbeat_until = VALUES(heartbeat_until)"
-	    ":also",
+	    "updated_at, heartbeat_until:says) VALUES ({me}, :host, :pid, "
+	    "{now}, {now}, {now} + INTERVAL :ttl MICROSECOND:said) "
+	    "ON DUPLICATE KEY UPDATE updated_at = VALUES(updated_at), "
+	    "heartbeat_until = VALUES(heartbeat_until):again",
 	    SQL_TEXT("host", host), SQL_NUMBER("pid", getpid()),
 	    SQL_MS("ttl", s->conf->worker.heartbeat_ttl),
-	    SQL_IF("away", store_is_full(s), ", away"),
-	    SQL_IF("list", store_is_full(s), ", :names"),
-	    SQL_IF("also", store_is_full(s), ", away = VALUES(away)"),
-	    SQL_TEXT("names", s->away));
+	    SQL_IF("says", store_is_full(s), ", away, instance, server"),
+	    SQL_IF("said", store_is_full(s), ", :away, :instance, "
+	    "NULLIF(:server, '')"),
+	    SQL_IF("again", store_is_full(s), ", away = VALUES(away), "
+	    "server = VALUES(server)"),
+	    SQL_TEXT("away", s->away), SQL_TEXT("instance", s->instance),
+	    SQL_TEXT("server", s->server));
 }
 
 void
 store_say_away(struct store *s, const char *list)
 {
 	strlcpy(s->away, list, sizeof(s->away));
+}
+
+void
+store_say_instance(struct store *s, const char *instance)
+{
+	s->instance = instance;
 }
 
 int

@@ -23,6 +23,7 @@ liboutbox_a_SOURCES += \
 	src/worker/worker_impl.h \
 	src/worker/worker_reach.c \
 	src/worker/worker_reconnect.c \
+	src/worker/worker_server.c \
 	src/worker/worker_tick.c \
 	src/worker/worker_wakeup.c
 EXTRA_DIST += src/worker/README.md

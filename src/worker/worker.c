@@ -81,6 +81,15 @@ stay_in_fleet(struct worker *w)
 	worker_stand_back(w);
 }
 
+static void
+look_at_server(struct worker *w)
+{
+	struct err	e;
+
+	if (worker_look_at_server(w, &e) < 0)
+		worker_db_failed(w, &e);
+}
+
 static bool
 can_publish(const struct worker *w)
 {
@@ -128,6 +137,8 @@ step(struct worker *w)
 		worker_open_db(w);
 	if (is_broker_open(w) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
+	if (can_ask_db(w) && clock_ms() >= w->server_at)
+		look_at_server(w);
 	if (can_ask_db(w))
 		stay_in_fleet(w);
 	if (can_ask_db(w) && tick_is_open(&w->tick))
@@ -283,6 +294,8 @@ init(struct worker *w, const struct worker_args *a)
 	store_observe(w->store, totals_statement, w->totals);
 	store_set_test(w->store, worker_test_server, w);
 	w->db.backoff.ceiling_ms = DB_PAUSE_MS;
+	if (a->board != NULL)
+		store_say_instance(w->store, a->board->instance);
 	fleet_init(&w->fleet, w->conf, w->store);
 	w->relay.conf = w->conf;
 	w->relay.form = envelope_form_of(w->conf, w->prefix);

@@ -68,6 +68,9 @@ struct worker {
 	char				 told[sizeof(struct err)];
 	bool				 opened_db;	/* at least once */
 	char				 server[SCOREBOARD_SERVER];	/* logged */
+	char				 cluster[SERVER_TEXT];	/* what it is,
+							   as was logged */
+	int64_t				 server_at;	/* next look at it */
 	bool				 announced;	/* taken over or registered */
 	int64_t				 voided_at;	/* clock_ms() */
 	bool				 changed_count;	/* was asked for */
@@ -113,6 +116,9 @@ void	worker_open_db(struct worker *);
 
 /* The test of db_set_test(): learns the tables, and registers the worker. */
 int	worker_test_server(void *worker, struct err *);
+
+/* worker_server.c: at server_at, log what the server is if that is news. */
+int	worker_look_at_server(struct worker *, struct err *);
 
 /* From now on the claims of dead workers of this master are void. */
 void	worker_void_claims(struct worker *);

@@ -261,9 +261,10 @@ int
 worker_test_server(void *arg, struct err *e)
 {
 	struct worker	*w = arg;
+	struct server	 s;	/* its name is registered */
 
 	return store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
-	    announce(w, e) < 0 ? -1 : 0;
+	    store_cluster(w->store, &s, e) < 0 || announce(w, e) < 0 ? -1 : 0;
 }
 
 /* Only one worker logs it. */
@@ -294,6 +295,7 @@ worker_open_db(struct worker *w)
 	strlcpy(w->line->server, store_peer(w->store),
 	    sizeof(w->line->server));
 	tell_of_server(w);
+	w->server_at = w->a->slot == 0 ? 0 : INT64_MAX;
 	if (w->a->slot == 0)	/* only one logs it */
 		store_warn_of_unstable(w->store);
 	store_prefix(w->store, w->prefix);

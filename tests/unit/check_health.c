@@ -306,6 +306,31 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"held\": null}", "", 0, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"server\": {\"wait_timeout\": 5}}",
 	  "wait_timeout ", 0, "idle for 5 s (wait_timeout)" },
+	/* Nodes that are written without waiting for one another. */
+#define GALERA(sync, other) "{" ALIVE "\"this_host\": {}, \"cluster\": " \
+	"{\"kind\": \"galera\", \"wsrep_sync_wait\": " sync "}, " \
+	"\"hosts\": [{\"host\": \"A\", \"servers\": [\"n1\"]}, " \
+	"{\"host\": \"B\", \"servers\": [\"" other "\"]}]}"
+	{ GALERA("0", "n2"), "several_writers ", 0, "wsrep_sync_wait is 0: if "
+	  "producers do so too" },
+	{ GALERA("0", "n1"), "", 0, NULL },
+	{ GALERA("7", "n2"), "", 0, NULL },
+	{ GALERA("null", "n2"), "", 0, NULL },
+#define GROUP(several, consistency) "{" ALIVE "\"this_host\": {}, " \
+	"\"cluster\": {\"kind\": \"group\", \"multi_primary\": " several \
+	", \"consistency\": " consistency "}}"
+	{ GROUP("true", "\"EVENTUAL\""), "several_writers ", 0,
+	  "SELECT group_replication_switch_to_single_primary_mode(), or" },
+	{ GROUP("true", "\"BEFORE_ON_PRIMARY_FAILOVER\""),
+	  "several_writers ", 0, NULL },
+	{ GROUP("true", "\"BEFORE_AND_AFTER\""), "", 0, NULL },
+	{ GROUP("true", "null"), "", 0, NULL },
+	{ GROUP("false", "\"EVENTUAL\""), "", 0, NULL },
+#define PRIMARY(point) "{" ALIVE "\"this_host\": {}, \"cluster\": " \
+	"{\"kind\": \"primary\", \"online\": 2, \"semi_sync\": " point "}}"
+	{ PRIMARY("null"), "asynchronous ", 0, "replication is asynchronous" },
+	{ PRIMARY("\"AFTER_COMMIT\""), "", 0, NULL },
+	{ PRIMARY("\"AFTER_SYNC\""), "", 0, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"backlog\": null}", "missing_index ", 0,
 	  "outboxctl schema upgrade --admin root adds it" },
 	{ "{\"database\": {\"error\": \"odd\"}, \"backlog\": null}",

@@ -9,6 +9,7 @@
 
 #include "ctl/base/ctl.h"
 #include "driver/pub.h"
+#include "mysql/server.h"
 
 /*
  * Checks say advice of what works and could be better, and fail of what needs a
@@ -21,6 +22,7 @@ struct doctor {
 	struct pub		 bus;
 	json_t			*lines;
 	enum doctor_level	 worst;
+	struct server		 server;	/* in use */
 	struct err		 away;		/* why not connected or learned */
 	int			 status;	/* of the problems */
 	bool			 connected;	/* to the database */
@@ -47,8 +49,13 @@ void	doctor_run_directory(struct doctor *);
 /* doctor_db.c; all but the first need a connection */
 void	doctor_connect(struct doctor *);
 void	doctor_server(struct doctor *);
-void	doctor_clock(struct doctor *);
 void	doctor_tables(struct doctor *);
+
+/* doctor_hosts.c; all but the second need a connection, doctor_order the tables */
+void	doctor_cluster(struct doctor *);
+void	doctor_hosts(struct doctor *);
+void	doctor_clock(struct doctor *);
+void	doctor_order(struct doctor *);
 
 /* doctor_binlog.c; needs a connection */
 void	doctor_binlog(struct doctor *);

@@ -5,13 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "mysql/db.h"
 #include "util/log.h"
-
-/* With a larger difference logs of host and server are hard to compare. */
-#define CLOCK_MAX_US	INT64_C(2000000)
 
 struct db_rows *
 doctor_query(struct doctor *d, const char *what)
@@ -87,7 +83,9 @@ check_variables(struct doctor *d)
 		if (strcmp(name, "binlog_format") == 0 &&
 		    (!binlog || d->ctl->conf->wake.binlog != WAKE_ON))
 			continue;
-		if (strcmp(name, "sync_binlog") == 0 && !binlog)
+		/* A node of Galera gets what it lacks from the others. */
+		if (strcmp(name, "sync_binlog") == 0 &&
+		    (!binlog || d->server.kind == SERVER_GALERA))
 			continue;
 		for (size_t i = 0; i < NVARIABLES; i++)
 			if (strcmp(variables[i].name, name) == 0 &&
@@ -125,41 +123,6 @@ doctor_server(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "database tls", "not needed on this "
 		    "host");
 	db_rows_free(rows);
-}
-
-static int64_t
-wall_us(void)
-{
-	struct timespec	ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-/* The daemon uses only the database's clock, but operators read both. */
-void
-doctor_clock(struct doctor *d)
-{
-	struct db_rows	*rows;
-	int64_t		 before, after, diff = 0;
-
-	store_sql(d->ctl->store, "SELECT TIMESTAMPDIFF(MICROSECOND, "
-	    "'1970-01-01', UTC_TIMESTAMP(6))");
-	before = wall_us();
-	if ((rows = doctor_query(d, "clock")) == NULL)
-		return;
-	after = wall_us();
-	if (db_next(rows))
-		diff = (int64_t)db_u64(rows, 0) - (before + after) / 2;
-	db_rows_free(rows);
-	if (llabs(diff) > CLOCK_MAX_US)
-		doctor_say(d, DOCTOR_ADVICE, "clock", "the server's clock is "
-		    "%.1f s %s this host's: synchronize both",
-		    (double)llabs(diff) / 1e6, diff > 0 ? "ahead of" :
-		    "behind");
-	else
-		doctor_say(d, DOCTOR_OK, "clock", "within %.1f s of the "
-		    "server's clock", (double)CLOCK_MAX_US / 1e6);
 }
 
 static void

@@ -3,6 +3,7 @@ outboxctl_SOURCES += \
 	src/ctl/doctor/doctor_binlog.c \
 	src/ctl/doctor/doctor_bus.c \
 	src/ctl/doctor/doctor_db.c \
+	src/ctl/doctor/doctor_hosts.c \
 	src/ctl/doctor/doctor_local.c \
 	src/ctl/doctor/doctor_plans.c \
 	src/ctl/doctor/doctor_problems.c \

@@ -29,7 +29,7 @@ state_is_gone(const json_t *worker, const json_t *orphans)
 static int
 put_workers(struct ctl *c, json_t *state, struct err *e)
 {
-	json_t	*workers = state_workers(c, e), *hosts = json_object(), *w;
+	json_t	*workers = state_workers(c, e), *hosts = json_array(), *w;
 	json_t	*orphans = state_orphans(c);
 	int	 live = 0, stale = 0;
 	size_t	 i;
@@ -41,16 +41,14 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 			continue;
 		}
 		live++;
-		if (member_text(w, "host") != NULL)
-			json_object_set_new(hosts, member_text(w, "host"),
-			    json_true());
+		state_count_host(hosts, w);
 	}
 	json_object_set_new(state, "workers", json_pack(
 	    "{s:i, s:i, s:i, s:o, s:o}", "live", live, "stale", stale,
-	    "hosts", (int)json_object_size(hosts),
+	    "hosts", (int)json_array_size(hosts),
 	    "back", state_hosts_back(workers),
 	    "vanished", state_hosts_vanished(workers)));
-	json_decref(hosts);
+	json_object_set_new(state, "hosts", hosts);
 	json_decref(orphans);
 	json_decref(workers);
 	return workers == NULL ? -1 : 0;
@@ -373,6 +371,7 @@ put_known_tables(struct ctl *c, json_t *state, struct err *e)
 		{ put_dead_letters, "dead" }, { put_streams, "streams" },
 		{ state_put_counts, NULL }, { state_put_rights, NULL },
 		{ state_put_outboxes, NULL }, { put_server, NULL },
+		{ state_put_cluster, NULL },
 	};
 	char	version[VERSION_SIZE];
 	int	known = version_of(c, version, e);

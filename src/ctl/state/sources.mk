@@ -2,6 +2,7 @@ outboxctl_SOURCES += \
 	src/ctl/state/backlog.c \
 	src/ctl/state/broker.c \
 	src/ctl/state/clock.c \
+	src/ctl/state/cluster.c \
 	src/ctl/state/counts.c \
 	src/ctl/state/declared.c \
 	src/ctl/state/destinations.c \

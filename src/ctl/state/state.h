@@ -29,6 +29,10 @@
  *	streams, counts, undeclared, rights, outbox: of the tables;
  *	workers of a daemon that has died are stale, though their heartbeat is
  *	not over
+ *	hosts		[{"host", "instance", "workers", "servers"}]: where live
+ *			workers are, and which database servers they use;
+ *			instance tells two hosts of one name apart
+ *	cluster		what the server is that was asked: state_cluster_json()
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database_host	"127.0.0.1:3306", or a socket: what was asked
@@ -64,6 +68,12 @@ struct rounds {
 void	 rounds_begin(struct ctl *, struct rounds *);
 json_t	*rounds_next(struct ctl *, struct rounds *);
 void	 rounds_end(struct ctl *, struct rounds *);
+
+/*
+ * cluster.c: a struct server, member for member, with "kind" (single, primary,
+ * galera or group) and "text", its line; null: not known.
+ */
+json_t	*state_cluster_json(const struct server *);
 
 /* workers.c: an object per row of outbox_workers, sorted bytewise by id. */
 json_t	*state_workers(struct ctl *, struct err *);

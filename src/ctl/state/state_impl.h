@@ -45,6 +45,10 @@ int	 state_put_gaps(struct ctl *, struct pub *, json_t *state, struct err *);
 int	 state_put_clock(struct ctl *, json_t *state, json_int_t leases,
 	    struct err *);
 
+/* cluster.c: put "cluster"; count a live worker in the list "hosts". */
+int	 state_put_cluster(struct ctl *, json_t *state, struct err *);
+void	 state_count_host(json_t *hosts, const json_t *worker);
+
 /*
  * backlog.c: put "backlog": the number of waiting rows, null if no index allows
  * it without reading all rows:

@@ -9,7 +9,8 @@ static const struct rows_column columns[] = {
 	{ "id", ROWS_TEXT }, { "host", ROWS_TEXT }, { "pid", ROWS_NUMBER },
 	{ "started_at", ROWS_TIME }, { "heartbeat_until", ROWS_TIME },
 	{ "ttl_ms", ROWS_NUMBER }, { "live", ROWS_BOOL },
-	{ "away", ROWS_TEXT },
+	{ "away", ROWS_TEXT }, { "instance", ROWS_TEXT },
+	{ "server", ROWS_TEXT },
 };
 
 /* Workers of other programs have ids of another form. */
@@ -56,9 +57,10 @@ state_workers(struct ctl *c, struct err *e)
 
 	store_sql(c->store, "SELECT id, hostname, pid, started_at, "
 	    "heartbeat_until, TIMESTAMPDIFF(MICROSECOND, NOW(6), "
-	    "heartbeat_until) DIV 1000, heartbeat_until > NOW(6), :away "
+	    "heartbeat_until) DIV 1000, heartbeat_until > NOW(6), :said "
 	    "FROM {workers} ORDER BY CAST(id AS BINARY)",
-	    SQL_EITHER("away", store_is_full(c->store), "away", "NULL"));
+	    SQL_EITHER("said", store_is_full(c->store),
+	    "away, instance, server", "NULL, NULL, NULL"));
 	if ((rows = store_query(c->store, "workers", e)) == NULL)
 		return NULL;
 	return rows_json(rows, columns, sizeof(columns) / sizeof(columns[0]));
@@ -68,7 +70,8 @@ int
 workers_list(struct ctl *c)
 {
 	static const char *const	 shown[] = { "id", "host", "pid",
-	    "slot", "live", "ttl_ms", "partitions", "away", "started_at", NULL };
+	    "slot", "live", "ttl_ms", "partitions", "away", "server",
+	    "instance", "started_at", NULL };
 	struct err			 e;
 	json_t				*workers = state_workers(c, &e);
 

@@ -257,6 +257,46 @@ say_lists(const struct ctl *c, const json_t *status)
 	}
 }
 
+/*
+ * "Galera n2 (3 of 3, Synced); hosts A on n1, B on n2": the server that was
+ * asked, and who uses which; a lone host that uses this one is not worth a word.
+ */
+static void
+say_database(const struct ctl *c, const json_t *status)
+{
+	const json_t	*cluster = json_object_get(status, "cluster");
+	const json_t	*hosts = json_object_get(status, "hosts");
+	json_t		*asked = json_object_get(cluster, "name"), *servers;
+	json_t		*h, *o;
+	struct buf	 b = { 0 };
+	size_t		 i, k, same;
+
+	if (member_text(cluster, "text") == NULL)
+		return;
+	buf_str(&b, member_text(cluster, "text"));
+	json_array_foreach(hosts, i, h) {
+		servers = json_object_get(h, "servers");
+		if (json_array_size(hosts) == 1 &&
+		    (json_array_size(servers) == 0 ||
+		    json_equal(json_array_get(servers, 0), asked)))
+			continue;
+		buf_str(&b, i > 0 ? ", " : json_array_size(hosts) == 1 ?
+		    "; host " : "; hosts ");
+		buf_str(&b, member_text(h, "host") == NULL ? "?" :
+		    member_text(h, "host"));
+		same = 0;
+		json_array_foreach(hosts, k, o)
+			same += json_equal(json_object_get(o, "host"),
+			    json_object_get(h, "host"));
+		if (same > 1 && member_text(h, "instance") != NULL)
+			buf_printf(&b, " (%.4s)", member_text(h, "instance"));
+		json_array_foreach(servers, k, o)
+			buf_printf(&b, " %s %s", k == 0 ? "on" : "and",
+			    json_string_value(o));
+	}
+	say_member(c, "database", &b);
+}
+
 static void
 say_fleet(const struct ctl *c, const json_t *status)
 {
@@ -281,6 +321,7 @@ say_fleet(const struct ctl *c, const json_t *status)
 	if (i > 0)
 		buf_str(&b, ", as of their last schema install");
 	say_member(c, "outbox", &b);
+	say_database(c, status);
 
 	if (c->conf->mysql.hosts.n > 1) {
 		buf_str(&b, member_text(status, "database_host"));

@@ -8,7 +8,7 @@ import { empty, loading, mark, panel, state, trouble } from "/parts.js";
 import { link } from "/route.js";
 import { ago, bdi, brief, counted, duration, exact, number, plain, server_now,
 	visible } from "/text.js";
-import { worker_table } from "/workers.js";
+import { database_line, worker_table } from "/workers.js";
 
 /* --- problems --- */
 
@@ -303,7 +303,8 @@ function fleet() {
 
 	return h("div", { class: "columns", key: "fleet" },
 	    panel("workers", "Workers", h("a", { href: link("workers") }, "All"),
-		trouble_of(workers), workers.data && worker_table(workers.data)),
+		trouble_of(workers), database_line(),
+		workers.data && worker_table(workers.data)),
 	    panel("partitions", "Partitions", h("a", { href:
 		link("partitions") }, "All"), trouble_of(partitions),
 		partitions.data && map_of(partitions.data)));

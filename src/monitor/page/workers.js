@@ -28,7 +28,7 @@ function state_of(w) {
 		visible(here.why)))];
 }
 
-const columns = [["Worker"], ["Host"], ["Process", "number"], ["Started"],
+const columns = [["Worker"], ["Host"], ["Database"], ["Process", "number"], ["Started"],
 	["Heartbeat left", "number"], ["State"], ["Partitions", "number"],
 	["Rate", "number"]];
 
@@ -37,12 +37,25 @@ function row(w) {
 
 	return { key: w.id, class: w.live ? null : "stale", cells: [
 	    h("span", { title: w.id }, w.slot === null || w.slot === undefined ?
-		bdi(w.id) : `worker ${w.slot}`), bdi(w.host), String(w.pid),
+		bdi(w.id) : `worker ${w.slot}`), h("span", { title:
+		w.instance && `instance ${w.instance}` }, bdi(w.host)),
+	    bdi(w.server), String(w.pid),
 	    ago(w.started_at), w.live ? duration(w.ttl_ms) : "over",
 	    state_of(w), number(w.partitions),
 	    rate === null ? h("span", { class: "none", title:
 		"only the monitor of its own host knows" }, "–") :
 	    `${number(rate)}/s`] };
+}
+
+/* What the database is, and which hosts use which of its servers. */
+export function database_line() {
+	const s = known.status, hosts = s?.hosts || [];
+
+	return s?.cluster?.text && h("p", { class: "quiet", key: "database",
+	    id: "database" }, "Database: ", bdi(s.cluster.text),
+	    hosts.length > 1 && ["; hosts ", hosts.map((x, i) => [i > 0 ?
+		", " : "", bdi(x.host || "?"), x.servers.length > 0 && [" on ",
+		bdi(x.servers.join(" and "))]])]);
 }
 
 export function worker_table(list) {
@@ -78,7 +91,7 @@ export function workers() {
 
 	return [panel("workers", "Workers", list.data &&
 	    `${counted(list.data.length, "worker")} of all hosts`,
-	    trouble(list), list.data ? worker_table(list.data) : loading()),
+	    trouble(list), database_line(), list.data ? worker_table(list.data) : loading()),
 	    s && panel("processes", "Processes of this host", s.this_host &&
 		`generation ${s.this_host.generation}`, this_host(s.this_host))];
 }
