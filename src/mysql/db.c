@@ -139,6 +139,8 @@ db_fail(struct db *db, const char *what, struct err *e)
 		return gave_up(db, what, code, e);
 	err_set(e, "%s: %s (%u)", what,
 	    error_text(mysql_error(db->mysql), code, db->error).text, code);
+	if (db->fault != DB_LOST)	/* it is an answer */
+		db->asked_at = 0;
 	if (db->fault == DB_READONLY || code == FAULT_COMMIT ||
 	    code == FAULT_BEFORE_COMMIT)
 		db_leave(db);
@@ -154,6 +156,8 @@ db_new(const struct conf *conf, int64_t wait_ms)
 
 	db->conf = conf;
 	db->wait_ms = wait_ms < 2000 ? 2000 : wait_ms;
+	db->abandoned = xcalloc(conf->mysql.hosts.n + 1,
+	    sizeof(*db->abandoned));
 	return db;
 }
 
@@ -192,15 +196,19 @@ db_free(struct db *db)
 	if (db == NULL)
 		return;
 	db_close(db);
+	free(db->abandoned);
 	free(db);
 }
 
 void
 db_close(struct db *db)
 {
+	if (db->mysql != NULL && db->asked_at != 0)
+		db->abandoned[db->host] = db->session;
 	if (db->mysql != NULL)
 		mysql_close(db->mysql);
 	db->mysql = NULL;
+	db->session.id = 0;
 	db->asked_at = 0;
 }
 

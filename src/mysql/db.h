@@ -65,7 +65,8 @@ int		 db_open(struct db *, struct err *);
 
 /*
  * What else a server has to pass in db_open: statements on the session that is
- * being opened.  With several hosts they wait for locks for a second at most,
+ * being opened.  A session of ours that is left on this server, and may hold
+ * locks that the test needs, is ended before.  With several hosts they wait for locks for a second at most,
  * and for an answer half as long as others.
  */
 void		 db_set_test(struct db *, int (*)(void *arg, struct err *),

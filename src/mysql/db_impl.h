@@ -6,6 +6,13 @@
 
 #include <mysql.h>
 
+/* A session on a server, see db_abandoned.c. */
+struct db_session {
+	uint64_t		 id;		/* 0: not known */
+	int64_t			 since;		/* clock_ms(): the server's start */
+	char			 server[1024];
+};
+
 struct db {
 	const struct conf	*conf;
 	MYSQL			*mysql;		/* NULL: not open */
@@ -22,6 +29,8 @@ struct db {
 	unsigned		 code;		/* error number of the fault */
 	int			 error;		/* errno of a connect that failed;
 						   0: as the library says */
+	struct db_session	 session;	/* with a test: the present one */
+	struct db_session	*abandoned;	/* the last one of each host */
 	int64_t			 asked_at;	/* clock_ms(), a statement without its
 						   answer; 0: none */
 	int64_t			 limit_ms;	/* of that answer */
@@ -49,6 +58,12 @@ int		 db_set_tls(struct db *, const char *host, struct err *);
 /* Add the remedy to the error of a login that db_set_tls forbids.  -1. */
 int		 db_explain_login(const struct db *, const char *host,
 		    struct err *);
+
+/*
+ * db_abandoned.c: learn what the new session is, and end the one before it on
+ * this host if that was closed without its answer.
+ */
+void		 db_end_abandoned(struct db *);
 
 /* db_session.c: a variable that each session sets. */
 struct db_variable {

@@ -371,6 +371,7 @@ run_test(struct db *db, struct err *e)
 
 	if (db->test == NULL)
 		return 0;
+	db_end_abandoned(db);
 	if (hurry && db_hurry(db, true, e) < 0)
 		return -1;
 	db->trial = hurry;

@@ -2,6 +2,7 @@ liboutbox_a_SOURCES += \
 	src/mysql/binlog.c src/mysql/binlog.h \
 	src/mysql/binlog_event.c src/mysql/binlog_event.h \
 	src/mysql/db.c src/mysql/db.h \
+	src/mysql/db_abandoned.c \
 	src/mysql/db_impl.h \
 	src/mysql/db_open.c \
 	src/mysql/db_session.c \

@@ -367,6 +367,55 @@ START_TEST(silent_test_is_bounded)
 }
 END_TEST
 
+/* Is the session still there? */
+static bool
+lives(uint64_t id)
+{
+	char	text[200];
+
+	snprintf(text, sizeof(text), "SELECT COUNT(*) FROM "
+	    "information_schema.processlist WHERE id = %llu",
+	    (unsigned long long)id);
+	return strcmp(db_value(text), "0") != 0;
+}
+
+/*
+ * A session of ours holds a row and had no answer: the next one, whose test
+ * needs that row, ends it.  Not if it was of another start, or another server.
+ */
+START_TEST(abandoned_session_is_ended)
+{
+	uint64_t	id;
+
+	db = db_new(conf, 2000);
+	db_set_test(db, writes, NULL);
+	ck_ok(db_open(db, &e));
+	id = db->session.id;
+	ck_assert_uint_eq(id, mysql_thread_id(db->mysql));
+	ck_ok(db_run("START TRANSACTION", NULL, &e));
+	ck_ok(writes(NULL, &e));
+	ck_fails(db_run("DO SLEEP(20)", NULL, &e));
+	ck_fault(DB_LOST, false);
+	ck_assert_uint_eq(db->abandoned[0].id, id);
+	if (_i == 1)
+		db->abandoned[0].since -= 60000;
+	else if (_i == 2)
+		db->abandoned[0].server[0]++;
+	if (_i > 0) {
+		ck_fails(db_open(db, &e));
+		ck_has(e.text, "(1205)");
+		db_set_test(db, NULL, NULL);
+		ck_ok(db_open(db, &e));
+		ck_assert(lives(id));
+		sql("KILL %llu", (unsigned long long)id);
+		return;
+	}
+	ck_ok(db_open(db, &e));
+	while (lives(id))
+		db_value("SELECT SLEEP(0.05)");
+}
+END_TEST
+
 START_TEST(statement_is_bounded)
 {
 	int64_t		 start = clock_ms();
@@ -899,6 +948,7 @@ add_db(Suite *s, const struct kind *k)
 	tcase_add_test(tc, failed_round_names_all_hosts);
 	tcase_add_test(tc, blocked_server_is_passed_over);
 	tcase_add_test(tc, silent_test_is_bounded);
+	tcase_add_loop_test(tc, abandoned_session_is_ended, 0, 3);
 	tcase_add_test(tc, statement_is_bounded);
 	tcase_add_test(tc, hung_server_is_bounded);
 	tcase_add_loop_test(tc, wrong_statement_is_told, 0, NROWS(wrongs));

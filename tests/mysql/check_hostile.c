@@ -364,6 +364,32 @@ START_TEST(retention_does_without_named_locks)
 }
 END_TEST
 
+/* The number of a session is a proxy's: none is ever ended. */
+START_TEST(session_behind_a_proxy_is_not_known)
+{
+	static const char *const	up[] = { "Uptime", "100" };
+	const char			*id[] = { "0", "server" };
+	const struct fake_answer	proxy[] = {
+		well[0],
+		{ .match = "Uptime", .ncols = 2, .nrows = 1, .cells = up },
+		{ .match = "CONNECTION_ID", .ncols = 2, .nrows = 1,
+		  .cells = id },
+	};
+	static char			insert[] = "INSERT";
+	char				number[32];
+
+	fake.answers = proxy;
+	fake.nanswers = NROWS(proxy);
+	ck_assert_int_eq(connect_to("127.0.0.1", "auto"), 0);
+	snprintf(number, sizeof(number), "%lu", mysql_thread_id(db->mysql) +
+	    (_i == 0));
+	id[0] = number;
+	db_set_test(db, registers, insert);
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert(_i == 0 ? db->session.id == 0 : db->session.id != 0);
+}
+END_TEST
+
 /*
  * SHOW and SET work on a Galera node that is not in the primary component; and
  * a donor is ready.  A node that is not Synced is used if no other can be.
@@ -435,6 +461,7 @@ main(void)
 	    NROWS(tests));
 	tcase_add_loop_test(tc, retention_does_without_named_locks, 0,
 	    NROWS(lock_refusals));
+	tcase_add_loop_test(tc, session_behind_a_proxy_is_not_known, 0, 2);
 	tcase_add_loop_test(tc, synced_node_is_used, 0, NROWS(nodes));
 	return servers_test(s);
 }
