@@ -132,10 +132,9 @@ struct stream_audit_rows {
 	uint64_t	 told;		/* holes that are recorded, for an
 					   operator to decide; */
 	uint64_t	 told_low, told_high;	/* sequences of them */
-	uint64_t	 moved;		/* of there: at other places than they
-					   were stored at; */
-	uint64_t	 moved_from;	/* search for more from here; 0: the
-					   first place is not known */
+	uint64_t	 moved;		/* of there: at other places; */
+	uint64_t	 first_moved;	/* the first place of one; 0: none */
+	int64_t		 shift;		/* how far the last one has moved */
 	bool		 empty;		/* the stream is empty */
 	bool		 expires;	/* it may be empty by design */
 	char		 known_ids[STORE_TIME];	/* the broker knows the ids of

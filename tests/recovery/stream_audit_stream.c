@@ -102,7 +102,7 @@ static const struct {
 	{ "none", 1, "NULL" },
 	{ "leader", 1, "NULL" },
 	{ "gaps", 9 + 1, "5" },
-	{ "end", 1 + 9, "9" },
+	{ "end", 1 + 9 + 8, "9" },
 	{ "hole at the end", 2 + 9 + 1, "9" },
 	{ "beginning", 8, "1" },
 	{ "one server", 9, "NULL" },
@@ -157,6 +157,29 @@ START_TEST(what_has_moved_is_not_lost)
 	    "global_sequence) FROM outbox WHERE published_at IS NOT NULL");
 	ck_has(logged(), "5 messages are at other sequences");
 	ck_has(logged(), "lost 1 acknowledged messages");
+}
+END_TEST
+
+/*
+ * A leader that stood still keeps what others have stored again since, far
+ * behind, in the place of another message.
+ */
+START_TEST(what_has_moved_far_is_not_lost)
+{
+	know("S9", 20);
+	deliver(1, 1200, "'p00'", 10);
+	fake.state.replicated = true;
+	fake.row[4] = 1190;
+	for (uint64_t i = 1190; i < 1200; i++)
+		fake.row[i] = i + 1;
+	fake.row[1200] = 0;
+	fake.state.last = 1199;
+	ck_waiting("4");
+	ck_sql("4 1190 1199", "SELECT (SELECT ack_sequence FROM outbox WHERE "
+	    "global_sequence = 1190), (SELECT ack_sequence FROM outbox WHERE "
+	    "global_sequence = 1191), (SELECT ack_sequence FROM outbox WHERE "
+	    "global_sequence = 1200)");
+	ck_has(logged(), "11 messages are at other sequences");
 }
 END_TEST
 
@@ -739,6 +762,7 @@ add_streams(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, another_server_is_no_restart, 0,
 	    NROWS(changes));
 	tcase_add_loop_test(tc, what_has_moved_is_not_lost, 0, 2);
+	tcase_add_test(tc, what_has_moved_far_is_not_lost);
 	tcase_add_test(tc, lost_rows_wait_again);
 	tcase_add_test(tc, only_owners_of_lost_rows_are_rung);
 	tcase_add_loop_test(tc, removed_rows_are_not_lost, 0, 2);
