@@ -133,8 +133,8 @@ CREATE TABLE IF NOT EXISTS outbox_partitions (
 -- The workers that are alive, and the last rows of hosts that vanished.  instance
 -- is the master's: two hosts may have one name.  server is the database server
 -- that the worker uses.  away has the names of the destinations that it has not
--- reached for a while, with commas between; those with a ? are in doubt, as it
--- does not reach them now.  NULL: it does not say.
+-- reached for a while, with commas between; a ? marks what is in doubt, and a !
+-- before all that the worker stands back.  NULL: it does not say.
 --
 CREATE TABLE IF NOT EXISTS outbox_workers (
 	id		VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin

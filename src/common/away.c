@@ -7,12 +7,13 @@
 #include <bsd/string.h>
 
 #define DOUBT	'?'
+#define BACK	'!'
 
 /* The next name, without its mark. */
 static const char *
 next_name(const char **at, size_t *len, bool *doubt)
 {
-	const char	*name = *at;
+	const char	*name = *at += **at == BACK;
 	size_t		 n = strcspn(name, ",");
 
 	if (n == 0)
@@ -47,15 +48,20 @@ has(const char *list, const char *name, size_t len)
 	return false;
 }
 
-/* Is for sure less away there than is here? */
+/*
+ * Is less away there than is here?  For sure, unless this worker stands back
+ * already.
+ */
 static bool
 is_less(const char *there, const char *here)
 {
 	const char	*name;
 	size_t		 len, nthere = 0, nhere = 0;
-	bool		 doubt;
+	bool		 doubt, back = here[0] == BACK;
 
 	while ((name = next_name(&there, &len, &doubt)) != NULL) {
+		if (doubt && back)
+			continue;
 		if (!has(here, name, len))
 			return false;
 		nthere++;
@@ -81,13 +87,20 @@ away_judge(const char *const *lists, size_t n, bool *back)
 }
 
 void
+away_begin(char list[AWAY_SIZE], bool stands_back)
+{
+	list[0] = stands_back ? BACK : '\0';
+	list[1] = '\0';
+}
+
+void
 away_add(char list[AWAY_SIZE], const char *name, bool doubt)
 {
 	size_t	used = strlen(list), n = strlen(name);
 
 	if (used + 1 + n + 1 >= AWAY_SIZE)
 		return;
-	if (used > 0)
+	if (used > 0 && list[used - 1] != BACK)
 		list[used++] = ',';
 	memcpy(list + used, name, n);
 	used += n;

@@ -13,12 +13,20 @@ absence_begin(struct absence *a, int64_t now)
 	*a = (struct absence){ .away = true, .missed_since = now };
 }
 
+bool
+absence_is_doubt(const struct absence *a, const struct conf *c, int64_t now)
+{
+	return !a->away && a->missed_at != 0 &&
+	    now - a->missed_at < c->worker.lease_ttl;
+}
+
 static void
 note_missed(struct absence *a, const struct conf *c, int64_t now)
 {
 	int64_t	ttl = c->worker.lease_ttl;
 
 	a->reached_since = 0;
+	a->missed_at = now;
 	if (a->missed_since == 0)
 		a->missed_since = now;
 	if (a->away || now - a->missed_since < ttl - c->worker.lease_renew)

@@ -19,6 +19,7 @@
 struct absence {
 	bool	away;
 	int64_t	missed_since;	/* 0: it is reached now */
+	int64_t	missed_at;	/* the last time; 0: never */
 	int64_t	reached_since;	/* of one that is away; 0: it is not */
 	int64_t	heal_ms;	/* it is back after this time */
 	int64_t	back_at;	/* the last time; 0: it never was away */
@@ -26,6 +27,10 @@ struct absence {
 
 /* A connection that was never open: it is away, and back when it is. */
 void	absence_begin(struct absence *, int64_t now);
+
+/* It is not away, but was missed within the last lease_ttl. */
+bool	absence_is_doubt(const struct absence *, const struct conf *,
+	    int64_t now);
 
 void	absence_note(struct absence *, bool reached, bool stands_back,
 	    const struct conf *, int64_t now);

@@ -56,9 +56,10 @@ worker_note_reach(struct worker *w)
 {
 	const struct route_set	*set = &w->relay.routes;
 	int64_t			 now = clock_ms();
-	char			 list[AWAY_SIZE] = "";
-	bool			 broker = false;
+	char			 list[AWAY_SIZE];
+	bool			 broker = false, doubt;
 
+	away_begin(list, w->fleet.stands_back);
 	for (size_t i = 0; i <= set->n; i++) {
 		const struct route	*r = &set->routes[i];
 		struct absence		*a = &w->absences[r->destination];
@@ -69,8 +70,9 @@ worker_note_reach(struct worker *w)
 		broker = broker || r->destination == ROUTE_NATS;
 		absence_note(a, is_reached(w, r, now), w->fleet.stands_back,
 		    w->conf, now);
-		if (a->away || a->missed_since != 0)
-			away_add(list, name_of(r), !a->away);
+		doubt = absence_is_doubt(a, w->conf, now);
+		if (a->away || doubt)
+			away_add(list, name_of(r), doubt);
 	}
 	if (strcmp(list, w->away) == 0 || now < w->away_told_at + TELL_MS)
 		return;

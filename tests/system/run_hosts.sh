@@ -59,6 +59,9 @@ all_shares() { sql "SELECT GROUP_CONCAT((SELECT COUNT(*) FROM
     lease_until > NOW(6)) ORDER BY host SEPARATOR ' ') FROM (SELECT 'alpha'
     AS host UNION SELECT 'beta' UNION SELECT 'gamma') AS hosts"; }
 are_shares() { [ "$(all_shares)" = "$1" ]; }
+# Nothing is away or in doubt, and all have their shares.
+is_settled() { is_sql "SELECT COUNT(*) FROM outbox_workers WHERE away <> ''" 0 &&
+    are_shares '6 5 5'; }
 epochs() { sql 'SELECT SUM(lease_epoch) FROM outbox_partitions'; }
 
 for h in "${HOSTS[@]}"; do
@@ -119,6 +122,7 @@ is "$(all_shares) $(($(epochs) - before))" '6 5 5 0' \
     'all without the broker: nothing moves'
 for h in "${HOSTS[@]}"; do open_nats "$h"; done
 within 15 'its messages are sent when it is back' is_drained
+within 40 'and then all have their shares' is_settled
 
 # It comes and goes, for all.
 before=$(epochs)
@@ -132,12 +136,13 @@ done
 is "$(all_shares) $(($(epochs) - before))" '6 5 5 0' \
     'the broker comes and goes: nothing moves'
 within 15 'its messages are sent' is_drained
+within 40 'and then all have their shares' is_settled
 
 #
 # An endpoint
 #
 hook_events before
-within 10 'messages to the endpoint are sent' is_drained
+within 20 'messages to the endpoint are sent' is_drained
 for h in "${HOSTS[@]}"; do cut_hook "$h"; done
 hook_events during
 pause 6000
@@ -153,6 +158,7 @@ open_hook alpha
 open_hook beta
 # They send nothing, and try to connect.
 within 25 'hosts that stand back notice that it is back' are_shares '6 5 5'
+wait_for 40 is_settled
 
 # Hosts with different ones down.
 cut_nats alpha
@@ -166,7 +172,7 @@ open_nats alpha
 open_hook beta
 open_hook gamma
 within 40 'all is sent' is_drained
-within 60 'shares are as before' are_shares '6 5 5'
+within 60 'shares are as before' is_settled
 
 #
 # A host that vanishes

@@ -85,7 +85,16 @@ START_TEST(back_at_once_if_it_did_not_stand_back)
 {
 	back = false;
 	ck_assert_int_eq(pass(false, 30), 20);
-	ck_assert_int_eq(pass(true, 30), 0);
+	ck_assert(!absence_is_doubt(&a, &conf, now));
+	ck_assert_int_eq(pass(true, 14), 0);
+	/* But it is in doubt for a while, as after each miss. */
+	ck_assert(absence_is_doubt(&a, &conf, now));
+	ck_assert_int_eq(pass(true, 1), 0);
+	ck_assert(!absence_is_doubt(&a, &conf, now));
+	pass(false, 1);
+	ck_assert(absence_is_doubt(&a, &conf, now));
+	pass(true, 15);
+	ck_assert(!absence_is_doubt(&a, &conf, now));
 }
 END_TEST
 

@@ -479,6 +479,14 @@ static const struct {
 	{ { "NATS,a", "a?" }, "x." },
 	{ { "NATS,a?", "" }, "x." },
 	{ { "NATS", "NATS?", "" }, "x.." },
+	/* One that stands back goes on, also while others are in doubt. */
+	{ { "!NATS", "NATS?" }, "x." },
+	{ { "!NATS", "NATS?", "NATS" }, "x.." },
+	{ { "!NATS,a", "a,NATS?" }, "x." },
+	{ { "!NATS", "NATS" }, ".." },
+	{ { "!NATS", "b" }, ".." },
+	{ { "NATS", "!" }, "x." },
+	{ { "!", "" }, ".." },
 	/* One of a version before. */
 	{ { "NATS", "", SILENT }, "..." },
 };
@@ -506,6 +514,10 @@ START_TEST(list_of_what_is_away)
 	const char	*at = list;
 	size_t		 len;
 
+	away_begin(list, true);
+	away_add(list, "NATS", true);
+	ck_assert_str_eq(list, "!NATS?");
+	away_begin(list, false);
 	away_add(list, "NATS", true);
 	away_add(list, "hook", false);
 	away_add(list, "x", true);
@@ -513,6 +525,8 @@ START_TEST(list_of_what_is_away)
 	ck_assert_int_eq(strncmp(away_next(&at, &len), "hook", 4), 0);
 	ck_assert_uint_eq(len, 4);
 	ck_assert_ptr_null(away_next(&at, &len));
+	at = "!hook";
+	ck_assert_str_eq(away_next(&at, &len), "hook");
 	/* What has no room is left out, as a whole. */
 	for (int i = 0; i < 60; i++) {
 		snprintf(name, sizeof(name), "a-long-name-of-a-route-%02d", i);
