@@ -25,6 +25,7 @@ liboutbox_a_SOURCES += \
 	src/store/store_scrub.c \
 	src/store/store_settings.c \
 	src/store/store_settle.c \
+	src/store/store_silent.c \
 	src/store/store_sql.c src/store/store_sql.h \
 	src/store/store_strays.c \
 	src/store/store_stream_audit.c \

@@ -51,6 +51,8 @@ store_free(struct store *s)
 	db_free(s->db);
 	buf_free(&s->sql);
 	buf_free(&s->dead);
+	buf_free(&s->silent);
+	free(s->heard);
 	free(s);
 }
 

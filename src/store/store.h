@@ -326,7 +326,9 @@ struct labels {
 
 /*
  * Read the live workers, and the leases of these partitions (NULL: of all).
- * After -1 there is nothing to free.
+ * After -1 there is nothing to free.  A worker whose heartbeat stays as it is
+ * for too long is no live one, see store_silent.c, and its leases are free in the
+ * next view.
  */
 int	store_view(struct store *, const struct labels *leases,
 	    struct store_view *, struct err *);
@@ -338,6 +340,13 @@ void	store_view_free(struct store_view *);
  */
 int	store_renew(struct store *, const char *const *labels, size_t nlabels,
 	    uint64_t *n, struct err *);
+
+/*
+ * Who holds one of these leases, until when, and how far ahead that is of the
+ * clock of the server; "": nobody does, or they are paused.
+ */
+int	store_holder(struct store *, const struct labels *, struct err *text,
+	    struct err *);
 
 /* Take those that are free, with new epochs; *taken is how many. */
 int	store_acquire(struct store *, const struct lease *const *, size_t n,

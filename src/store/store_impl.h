@@ -36,6 +36,13 @@ struct aside {
 	int64_t		said_at;		/* 0: never */
 };
 
+/* store_silent.c: the heartbeat of a worker as it was seen to change */
+struct heard {
+	char	id[IDENT_SIZE + 4];	/* other programs have 36 characters */
+	int64_t	until;			/* its end, in microseconds */
+	int64_t	since;			/* clock_ms(): first seen like that */
+};
+
 /* store_sql.c: parts of a statement that are made in one another */
 #define STORE_PARTS	8
 
@@ -69,6 +76,10 @@ struct store {
 	char			 index[DB_NAME_SIZE];
 	bool			 index_by_time;	/* it begins with published_at */
 	struct buf		 dead;	/* quoted nonces, comma first */
+	struct heard		*heard;
+	size_t			 nheard;
+	struct buf		 silent;	/* " OR ..." for what makes a lease
+						   free, see store_silent.c */
 	unsigned		 claims;	/* tokens made so far */
 	bool			 whole_seconds;	/* TIMESTAMP(0) columns */
 	char			 stamped[2];	/* digits of the server's own
@@ -121,6 +132,15 @@ int	store_learn_columns(struct store *, struct err *);
  * warning if only the claim is slow without it.
  */
 int	store_learn_indexes(struct store *, struct err *);
+
+/*
+ * store_silent.c: note the heartbeat of a worker in the list of a new view, and
+ * return whether the worker is alive by that; the list of the view before is
+ * replaced afterwards.
+ */
+bool	store_hear(struct store *, struct heard *list, size_t *n,
+	    const char *id, int64_t until, int64_t ttl_ms);
+void	store_heard(struct store *, struct heard *list, size_t n);
 
 /* store_unstable.c: the same; -1 also if no row could be told as waiting. */
 int	store_learn_unstable(struct store *, struct err *);

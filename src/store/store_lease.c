@@ -15,9 +15,11 @@
 
 #include "util/xalloc.h"
 
-/* Free to acquire: no owner, or expired. */
+/* Free to acquire: no owner, expired, or of a silent owner. */
 #define IS_FREE	"(lease_owner IS NULL OR lease_until IS NULL OR " \
-		"lease_until <= NOW(6))"
+		"lease_until <= NOW(6):silent)"
+#define SQL_SILENT(s)	SQL_RAW("silent", \
+			    (s)->silent.len > 0 ? (s)->silent.data : "")
 #define IS_MINE	"(lease_owner = {me} AND lease_until > NOW(6))"
 
 static void
@@ -126,7 +128,7 @@ lease_by_label(const void *a, const void *b)
 /* One row, of any of the three kinds. */
 static int
 read_seen(struct store *s, struct db_rows *row, struct store_view *v,
-    struct err *e)
+    struct heard *heard, size_t *nheard, struct err *e)
 {
 	const char		*label = db_nullable(row, 1);
 	struct live_worker	*w = &v->workers[v->nworkers];
@@ -134,6 +136,10 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 	uint64_t		 first;
 
 	if (db_nullable(row, 0) != NULL) {
+		if (!store_hear(s, heard, nheard, db_text(row, 0),
+		    strtoll(db_text(row, 2), NULL, 10),
+		    strtoll(db_text(row, 3), NULL, 10) / 1000))
+			return 0;
 		w->id = xstrdup(db_text(row, 0));
 		if (db_nullable(row, AWAY_AT) != NULL)
 			w->away = xstrdup(db_text(row, AWAY_AT));
@@ -162,6 +168,8 @@ store_view(struct store *s, const struct labels *leases,
     struct store_view *v, struct err *e)
 {
 	struct db_rows	*found;
+	struct heard	*heard;
+	size_t		 nheard = 0;
 	bool		 from_file;
 	int		 rc = 0;
 
@@ -171,13 +179,15 @@ store_view(struct store *s, const struct labels *leases,
 	 * Three kinds of rows, told apart by their NULL columns: to share a
 	 * column, two tables would need one collation.
 	 */
-	store_sql(s, "(SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, :away, "
+	store_sql(s, "(SELECT id, NULL, TIMESTAMPDIFF(MICROSECOND, "
+	    "'1970-01-01', heartbeat_until), TIMESTAMPDIFF(MICROSECOND, "
+	    "updated_at, heartbeat_until), NULL, NULL, NULL, :away, "
 	    "NULL, NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
 	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
 	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", :marks, NULL, NULL, NULL, "
 	    "NULL FROM {partitions}:these):counts",
 	    SQL_EITHER("away", store_is_full(s), "away", "NULL"),
-	    SQL_EITHER("marks", store_has_in_doubt_marks(s),
+	    SQL_SILENT(s), SQL_EITHER("marks", store_has_in_doubt_marks(s),
 	    "in_doubt_epoch, in_doubt_upto", "NULL, NULL"),
 	    SQL_IF("these", leases != NULL,
 	    " WHERE partition_key IN (:labels)"),
@@ -190,9 +200,12 @@ store_view(struct store *s, const struct labels *leases,
 		return -1;
 	v->workers = xcalloc(db_nrows(found) + 1, sizeof(*v->workers));
 	v->leases = xcalloc(db_nrows(found) + 1, sizeof(*v->leases));
+	heard = xcalloc(db_nrows(found) + 1, sizeof(*heard));
+	buf_clear(&s->silent);
 	while (rc == 0 && db_next(found))
-		rc = read_seen(s, found, v, e);
+		rc = read_seen(s, found, v, heard, &nheard, e);
 	db_rows_free(found);
+	store_heard(s, heard, nheard);
 	qsort(v->workers, v->nworkers, sizeof(*v->workers), worker_by_id);
 	qsort(v->leases, v->nleases, sizeof(*v->leases), lease_by_label);
 	if (rc < 0)
@@ -240,9 +253,33 @@ store_acquire(struct store *s, const struct lease *const *leases, size_t n,
 	store_sql(s, "UPDATE {partitions} SET lease_owner = {me}, "
 	    STORE_NEW_EPOCH ", lease_until = {now} + INTERVAL :ttl MICROSECOND "
 	    "WHERE partition_key IN (:labels) AND " IS_FREE,
-	    SQL_MS("ttl", s->conf->worker.lease_ttl),
+	    SQL_MS("ttl", s->conf->worker.lease_ttl), SQL_SILENT(s),
 	    SQL_PUT("labels", s, put_labels(s, leases, n)));
 	return store_exec(s, "acquire", taken, e);
+}
+
+int
+store_holder(struct store *s, const struct labels *labels, struct err *text,
+    struct err *e)
+{
+	struct db_rows	*rows;
+
+	text->text[0] = '\0';
+	store_sql(s, "SELECT partition_key, lease_owner, lease_until, "
+	    "TIMESTAMPDIFF(MICROSECOND, NOW(6), lease_until) FROM {partitions} "
+	    "WHERE partition_key IN (:labels) AND lease_until > NOW(6) "
+	    "AND lease_owner <> '" STORE_PAUSED "' AND lease_owner <> {me} "
+	    "ORDER BY lease_until DESC LIMIT 1",
+	    SQL_LABELS("labels", labels->list, labels->n));
+	if ((rows = store_query(s, "holder", e)) == NULL)
+		return -1;
+	if (db_next(rows))
+		err_set(text, "\"%s\" is leased to %s until %s UTC, %.0f s "
+		    "ahead of the clock of this server (%s)", db_text(rows, 0),
+		    db_text(rows, 1), db_text(rows, 2),
+		    (double)db_u64(rows, 3) / 1e6, store_peer(s));
+	db_rows_free(rows);
+	return 0;
 }
 
 int

@@ -348,6 +348,34 @@ repartition(struct fleet *f, int64_t now, bool *changed, struct err *e)
 	return 0;
 }
 
+/*
+ * Others hold all that should be ours, for longer than a lease lasts: say who.
+ * Their clock may be ahead, or ours behind.
+ */
+static int
+tell_of_holder(struct fleet *f, int64_t now, struct err *e)
+{
+	struct labels	mine = { (const char **)f->desired, f->ndesired };
+
+	if (!f->conf->worker.leasing || f->nowned > 0 || f->ndesired == 0) {
+		f->none_since = 0;
+		log_throttle_over(&f->none, "partitions", now);
+		return 0;
+	}
+	if (f->none_since == 0)
+		f->none_since = now;
+	if (now - f->none_since < 2 * f->conf->worker.lease_ttl)
+		return 0;
+	if (store_holder(f->store, &mine, &f->none_why, e) < 0)
+		return -1;
+	if (f->none_why.text[0] == '\0')
+		return 0;
+	err_in(&f->none_why, "this worker owns none of the %zu partitions of "
+	    "its share", f->ndesired);
+	log_throttle_keyed(&f->none, "none", f->none_why.text, now);
+	return 0;
+}
+
 /* Read workers and leases, and take over what is ours by them. */
 static int
 check_leases(struct fleet *f, int64_t now, struct err *e)
@@ -376,6 +404,8 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 		f->read_at = now + FLEET_READ_MS;
 		rc = adopt_view(f, now, all, &v, e);
 	}
+	if (rc == 0)
+		rc = tell_of_holder(f, now, e);
 	if (rc < 0)
 		f->read_at = now;
 	store_view_free(&v);

@@ -103,6 +103,13 @@ struct fleet {
 	/* Duties of the first worker that wait. */
 	struct log_throttle	  due_late, strays;
 
+	int64_t			  none_since;	/* it wants partitions, and
+						   others hold all of them; 0:
+						   not so */
+	struct err		  none_why;	/* for two TTLs: who does; the
+						   owner clears it */
+	struct log_throttle	  none;
+
 	/* For reports, since fleet_clear_report(). */
 	char			**leased, **released;
 	size_t			  nleased, nreleased;

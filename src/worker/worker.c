@@ -69,6 +69,9 @@ stay_in_fleet(struct worker *w)
 		worker_not_busy(w, true);
 		reconnect_lasts(&w->db, clock_ms());
 	}
+	if (f->none_why.text[0] != '\0')
+		scoreboard_error(w->line, f->none_why.text);
+	f->none_why.text[0] = '\0';
 	if (f->ntaken > 0 || clock_ms() - w->voided_at >= VOID_MS)
 		worker_void_claims(w);
 	/* The fleet counts since it was last cleared. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/stages.h"
+#include "util/clock.h"
 #include "worker/fleet.h"
 #include "util/xalloc.h"
 
@@ -179,6 +180,87 @@ START_TEST(named_leases_are_renewed)
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
 	    "other-old " OTHER " 3 0 0", ALL_LEASES);
+}
+END_TEST
+
+/* Both written by a node whose clock is a minute ahead; for "ttl" seconds. */
+static void
+write_ahead(const char *worker, int ttl)
+{
+	sql("REPLACE INTO outbox_workers (id, updated_at, heartbeat_until) "
+	    "VALUES ('%s', NOW(6) + INTERVAL 60 SECOND, "
+	    "NOW(6) + INTERVAL %d SECOND)", worker, 60 + ttl);
+	sql("REPLACE INTO outbox_partitions (partition_key, lease_owner, "
+	    "lease_epoch, updated_at, lease_until) VALUES ('p-%s', '%s', 3, "
+	    "NOW(6) + INTERVAL 60 SECOND, NOW(6) + INTERVAL %d SECOND)",
+	    worker, worker, 60 + ttl);
+}
+
+/* Views each 200 ms, while the second one renews: who is alive, what is free? */
+static void
+watch(int64_t ms, const char *renews, struct store_view *v)
+{
+	for (int64_t began = clock_ms(); ; usleep(200000)) {
+		if (renews != NULL)
+			write_ahead(renews, 1);
+		ck_ok(store_view(st, NULL, v, &e));
+		if (ms_since(began) >= ms)
+			return;
+		store_view_free(v);
+	}
+}
+
+/*
+ * Only the worker that has not renewed for its own TTL is dead, and only its
+ * lease is free; one with a longer TTL, or a pause, is not.
+ */
+START_TEST(silent_worker_is_dead)
+{
+	struct store_view	v;
+	uint64_t		taken;
+	const struct lease	*list[4];
+
+	write_ahead("dead", 1);
+	write_ahead("slow", 30);
+	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
+	    "updated_at, lease_until) VALUES ('x', 'paused', NOW(6), "
+	    "NOW(6) + INTERVAL 1 YEAR)");
+	watch(0, "live", &v);
+	ck_assert_uint_eq(v.nworkers, 3);
+	store_view_free(&v);
+	watch(2600, "live", &v);
+	ck_assert_uint_eq(v.nworkers, 2);
+	ck_assert_str_eq(v.workers[0].id, "live");
+	ck_assert_str_eq(v.workers[1].id, "slow");
+	ck_assert_uint_eq(v.nleases, 4);
+	for (size_t i = 0; i < v.nleases; i++) {
+		list[i] = &v.leases[i];
+		ck_assert_msg(list[i]->free ==
+		    (strcmp(list[i]->label, "p-dead") == 0), "%s",
+		    list[i]->label);
+	}
+	ck_ok(store_acquire(st, list, v.nleases, &taken, &e));
+	ck_assert_uint_eq(taken, 1);
+	ck_sql(ME " 4", "SELECT lease_owner, lease_epoch "
+	    "FROM outbox_partitions WHERE partition_key = 'p-dead'");
+	store_view_free(&v);
+}
+END_TEST
+
+START_TEST(holder_is_told)
+{
+	const char	*list[] = { "p-dead", "x" };
+	struct labels	 labels = { list, NROWS(list) };
+	struct err	 text;
+
+	sql("INSERT INTO outbox_partitions (partition_key, lease_owner, "
+	    "lease_until) VALUES ('x', 'paused', NOW(6) + INTERVAL 1 YEAR)");
+	ck_ok(store_holder(st, &labels, &text, &e));
+	ck_assert_str_eq(text.text, "");
+	write_ahead("dead", 15);
+	ck_ok(store_holder(st, &labels, &text, &e));
+	ck_has(text.text, "\"p-dead\" is leased to dead until 20");
+	ck_has(text.text, " UTC, 75 s ahead of the clock of this server");
 }
 END_TEST
 
@@ -513,6 +595,8 @@ add_leases(Suite *s, const struct kind *k)
 	tcase_add_test(tc, leases_are_listed);
 	tcase_add_test(tc, named_leases_are_listed);
 	tcase_add_test(tc, named_leases_are_renewed);
+	tcase_add_test(tc, silent_worker_is_dead);
+	tcase_add_test(tc, holder_is_told);
 	tcase_add_test(tc, own_live_leases_are_renewed);
 	tcase_add_test(tc, small_share_is_looked_at_by_name);
 	tcase_add_test(tc, small_share_follows_the_fleet);
