@@ -5,7 +5,8 @@
 # first.
 
 contract_tests = check_plan check_claim check_store check_db check_hostile \
-	check_block check_class check_fleet check_marks check_candidates check_bus \
+	check_block check_class check_fleet check_galera check_marks \
+	check_candidates check_bus \
 	check_verdict check_stream_audit check_driver
 system_tests = \
 	tests/system/run_health.sh \
@@ -83,6 +84,7 @@ system_tests = \
 	tests/system/run_server.sh \
 	tests/system/run_split_brain.sh \
 	tests/system/run_galera.sh \
+	tests/system/run_pauses.sh \
 	tests/system/run_haproxy.sh \
 	tests/system/run_hosts.sh \
 	tests/system/run_linger.sh \
@@ -219,6 +221,7 @@ check_driver_SOURCES = tests/driver/check_driver.c \
 	tests/driver/driver_nats.c tests/driver/driver_test.h tests/unit/batch.c \
 	tests/unit/batch.h
 check_fleet_SOURCES = tests/store/check_fleet.c
+check_galera_SOURCES = tests/store/check_galera.c
 check_hostile_SOURCES = tests/mysql/check_hostile.c
 check_marks_SOURCES = tests/store/check_marks.c
 check_plan_SOURCES = tests/store/check_plan.c
@@ -247,7 +250,8 @@ liar_SOURCES = tests/lib/liar.c
 liar_LDADD =
 
 EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
-	tests/chaos/damage.sh tests/chaos/endpoint.sh tests/chaos/faults.sh \
+	tests/chaos/cluster.sh tests/chaos/damage.sh \
+	tests/chaos/endpoint.sh tests/chaos/faults.sh \
 	tests/chaos/load.sh tests/chaos/masters.sh tests/chaos/outage.sh \
 	tests/chaos/plan.sh tests/chaos/run.sh tests/chaos/seeds.sh \
 	tests/chaos/servers.sh tests/examples/nats.php \

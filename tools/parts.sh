@@ -52,6 +52,7 @@ group_of() {
 	*/run_faults.sh)
 		echo faults ;;
 	*/run_cluster.sh | */run_galera.sh | */run_failover.sh | \
+	    */run_pauses.sh | \
 	    */run_haproxy.sh)
 		echo cluster ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
@@ -224,7 +225,15 @@ part_broker() {
 	    OUTBOX_HUNG=$((1200 * slow / 10)) \
 	    with_pool suite 'broker, with an idle route' "$build" "${tests[@]}"
 }
-part_cluster() { long cluster; }
+part_cluster() {
+	local kind
+	long cluster
+	find_mysql || :
+	for kind in galera group nats; do
+		step "chaos on a cluster: $kind" chaos "$build" \
+		    --cluster $kind --seed 5 --seconds 60
+	done
+}
 part_monitor() { long monitor; }
 part_ctl() { long ctl; }
 part_tools() { long tools; }

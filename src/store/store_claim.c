@@ -4,6 +4,11 @@
  * The claim is the fence.  It takes rows only while this worker holds all their
  * leases, by owner, epoch and time.  The lease rows stay share-locked until the
  * statement has committed, so no lease can be taken over in between.
+ *
+ * On Galera and with several primaries of a group that lock holds on its own
+ * node only.  There it is the rows themselves that keep two claims apart: both
+ * write the first waiting row of each key, and certification lets one commit.
+ * So nothing may count as claimed that was not written and committed first.
  */
 
 #include "store/store_impl.h"

@@ -5,6 +5,8 @@
 #       [--masters 1|2] [--kind mariadb|mysql]
 #       [--tables any|own|inline|laravel|debezium|pillar]
 #       [--faults "NAME..."] [--list] [--plan]
+#   tests/chaos/run.sh --cluster galera|group|nats [--seed N] [--seconds S]
+#       [--events-rate R] [--plan]
 #
 # See README beside it.  Among the names of --faults, "back" means all after
 # which the database knows less than before, "counts" another partition count
@@ -99,10 +101,18 @@ while [ $# -gt 0 ]; do
 	--kind) KIND=$2 ;;
 	--tables) TABLES=$2 ;;
 	--faults) FAULTS=$2 ;;
+	--cluster) CLUSTER=$2 ;;
 	*) usage 2 >&2 ;;
 	esac
 	shift 2
 done
+case ${CLUSTER:-} in
+'') ;;
+galera|group|nats)
+	export CLUSTER SEED DURATION RATE PLAN_ONLY
+	exec "$(dirname "$0")/cluster.sh" ;;
+*) usage 2 >&2 ;;
+esac
 SEED=${SEED:-$((RANDOM << 15 | RANDOM))}
 DURATION=${DURATION:-60}
 RATE=${RATE:-1200}

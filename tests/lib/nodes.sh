@@ -89,7 +89,7 @@ host_conf() {
 	mkdir -p "$DIR/h$1"
 	SOCKET=none PIDFILE=$DIR/h$1/outbox.pid write_conf "$DIR/h$1.yml"
 	sed -i "s|socket: \"[^\"]*\"|hosts: [\"${hosts//,/\", \"}\"], tls: {mode: disable}$key|
-	    s|servers: \[[^]]*|servers: [\"${urls//,/\", \"}\"|" "$DIR/h$1.yml"
+	    s|servers: \[[^]]*\]|servers: [\"${urls//,/\", \"}\"], tls: {mode: disable}|" "$DIR/h$1.yml"
 }
 
 # host_start N: in the background; sets MASTER, its pid
