@@ -87,6 +87,7 @@ system_tests = \
 	tests/system/run_pauses.sh \
 	tests/system/run_haproxy.sh \
 	tests/system/run_hosts.sh \
+	tests/system/run_vitess.sh \
 	tests/system/run_linger.sh \
 	tests/system/run_notify.sh \
 	tests/system/init_test.sh \

@@ -15,7 +15,7 @@
  * one of the servers reads.)
  */
 #define SESSION	"SET SESSION sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, " \
-		"sql_select_limit = 18446744073709551615, " \
+		"sql_select_limit = 9223372036854775807, " \
 		"sql_safe_updates = 0, sql_big_selects = 1, " \
 		"sql_auto_is_null = 0, completion_type = 0, " \
 		"time_zone = '+00:00' " \

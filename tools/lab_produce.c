@@ -139,6 +139,7 @@ outcome_of(struct producer *p)
 		return AGAIN;
 	case 1047:	/* Galera: not ready */
 	case 1053:	/* shutdown */
+	case 1105:	/* vtgate: its shard changes its primary */
 	case 1180:	/* Galera: lost its majority in COMMIT */
 	case 1290:	/* read only: another server is the primary now */
 	case 1836:	/* read only by another name */

@@ -52,8 +52,7 @@ group_of() {
 	*/run_faults.sh)
 		echo faults ;;
 	*/run_cluster.sh | */run_galera.sh | */run_failover.sh | \
-	    */run_pauses.sh | \
-	    */run_haproxy.sh)
+	    */run_pauses.sh | */run_haproxy.sh | */run_vitess.sh)
 		echo cluster ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
 	    */run_api.sh | */*dashboard.sh | */run_metrics.sh | */*prometheus*.sh)

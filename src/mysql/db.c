@@ -80,6 +80,12 @@ static const struct {
 };
 
 /*
+ * vtgate has one code for most of its own trouble, above all for a shard that
+ * changes its primary: the statement may have run.
+ */
+#define FAULT_OF_VTGATE			1105
+
+/*
  * The library ends some of its texts with an errno: "... (111)", "... system
  * error: 110".  Put it in words.
  */
@@ -128,6 +134,8 @@ db_fail(struct db *db, const char *what, struct err *e)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (faults[i].code == code)
 			db->fault = faults[i].fault;
+	if (db->vtgate && code == FAULT_OF_VTGATE)
+		db->fault = DB_LOST;
 	db->code = code;
 	memcpy(db->state, mysql_sqlstate(db->mysql), sizeof(db->state));
 	/*
@@ -260,6 +268,12 @@ bool
 db_is_mariadb(const struct db *db)
 {
 	return db->mariadb;
+}
+
+bool
+db_is_vtgate(const struct db *db)
+{
+	return db->vtgate;
 }
 
 enum db_fault

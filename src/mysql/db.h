@@ -93,6 +93,12 @@ bool		 db_is_open(const struct db *);
 const char	*db_peer(const struct db *);
 bool		 db_is_mariadb(const struct db *);
 
+/*
+ * Is it Vitess' vtgate, which passes statements on to the primary of a shard?
+ * The connection outlives that server, and a connection id is not ours to kill.
+ */
+bool		 db_is_vtgate(const struct db *);
+
 /* Does each connection of this configuration use TLS? */
 bool		 db_uses_tls(const struct conf *);
 

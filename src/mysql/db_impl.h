@@ -37,6 +37,7 @@ struct db {
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	bool			 any;		/* take one that is read-only */
+	bool			 vtgate;	/* Vitess: not a server itself */
 	unsigned		 version;	/* 100611, 90700: see db_open.c */
 	void			(*observe)(void *, const char *, int64_t);
 	void			*observe_arg;

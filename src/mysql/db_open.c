@@ -162,6 +162,17 @@ refuse_server(struct db *db, enum db_fault fault, struct err *e,
 	return err_set(e, "%s", why);
 }
 
+/* Without a shard a statement would go to all of them, or to none. */
+static int
+learn_vtgate(struct db *db, struct err *e)
+{
+	db->vtgate = strstr(mysql_get_server_info(db->mysql), "Vitess") != NULL;
+	if (db->vtgate && strchr(db->conf->mysql.database, ':') == NULL)
+		return refuse_server(db, DB_WRONG, e, "this is Vitess' vtgate: "
+		    "mysql.database must name one shard, as ks:-80@primary");
+	return 0;
+}
+
 /* A greeting may be a proxy's, and of another kind of server. */
 static void
 learn_version(struct db *db, const char *text)
@@ -356,7 +367,9 @@ connect_to(struct db *db, size_t i, struct err *e)
 	    mysql_get_ssl_cipher(db->mysql) == NULL)
 		return refuse_server(db, DB_WRONG, e, "the server offers no "
 		    "TLS, but mysql.tls.mode needs it");
-	return db_set_session(db, e) < 0 ? -1 : ask_server(db, true, e);
+	if (learn_vtgate(db, e) < 0 || db_set_session(db, e) < 0)
+		return -1;
+	return ask_server(db, true, e);
 }
 
 /*

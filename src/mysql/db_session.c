@@ -23,14 +23,15 @@
 #define MARIADB		"M! "
 #define MYSQL_8		"!80013 "
 #define NO_LIMIT	"18446744073709551615"
+#define FOR_ALL		"9223372036854775807"	/* vtgate knows no more */
 
 /* The order matters: max_join_size changes sql_big_selects. */
 static const struct db_variable variables[] = {
 	/* what is cut or refused */
-	{ "sql_select_limit", NO_LIMIT, NO_LIMIT, ALL,
-	  "a SELECT without LIMIT would be cut" },
 	{ "max_join_size", NO_LIMIT, NO_LIMIT, ALL,
 	  "a large join would be refused (1104)" },
+	{ "sql_select_limit", NO_LIMIT, NO_LIMIT, ALL,
+	  "a SELECT without LIMIT would be cut" },
 	{ "sql_big_selects", "1", "ON", ALL,
 	  "a large join would be refused (1104)" },
 	{ "sql_safe_updates", "0", "OFF", ALL,
@@ -131,6 +132,27 @@ static const struct db_variable variables[] = {
 };
 #define NVARIABLES	(sizeof(variables) / sizeof(variables[0]))
 
+/*
+ * vtgate refuses the first two, and ignores the others without a word.  It does
+ * not limit SELECTs until a client asks it to; the columns of our tables bring
+ * their own collations; a wait for a table ends with vttablet's time-outs.
+ */
+static const char *const	not_of_vtgate[] = {
+	"sql_select_limit", "use_secondary_engine", "collation_connection",
+	"lock_wait_timeout"
+};
+
+static bool
+is_set(const struct db *db, const struct db_variable *v)
+{
+	size_t	n = sizeof(not_of_vtgate) / sizeof(not_of_vtgate[0]);
+
+	for (size_t i = 0; db->vtgate && i < n; i++)
+		if (strcmp(v->name, not_of_vtgate[i]) == 0)
+			return false;
+	return true;
+}
+
 const struct db_variable *
 db_variables(size_t *n)
 {
@@ -190,7 +212,7 @@ db_set_session(struct db *db, struct err *e)
 
 	buf_str(&sql, "SET SESSION ");
 	for (v = variables; v < variables + NVARIABLES; v++) {
-		if (strcmp(v->since, DB_IF_SHOWN) == 0)
+		if (strcmp(v->since, DB_IF_SHOWN) == 0 || !is_set(db, v))
 			continue;
 		if (v->since[0] != '\0')
 			buf_printf(&sql, " /*%s", v->since);
@@ -202,7 +224,7 @@ db_set_session(struct db *db, struct err *e)
 	rc = db_exec(db, "session", &sql, NULL, e);
 	if (rc < 0 && db->mysql != NULL) {
 		buf_clear(&sql);
-		buf_str(&sql, "SET SESSION sql_select_limit = " NO_LIMIT);
+		buf_str(&sql, "SET SESSION sql_select_limit = " FOR_ALL);
 		for (v = variables; v < variables + NVARIABLES; v++)
 			if (v->shown == NULL) {
 				buf_str(&sql, ", ");
@@ -224,13 +246,14 @@ db_put_variables(struct buf *sql)
 
 /* The variable of the present row, if its value is not as we set it. */
 static const struct db_variable *
-changed_variable(const struct db_rows *rows)
+changed_variable(const struct db *db, const struct db_rows *rows)
 {
 	const char	*value = db_nullable(rows, 1);
 
 	for (size_t i = 0; value != NULL && i < NVARIABLES; i++)
 		if (strcasecmp(variables[i].name, db_text(rows, 0)) == 0)
 			return variables[i].shown == NULL ||
+			    !is_set(db, &variables[i]) ||
 			    strcasecmp(variables[i].shown, value) == 0 ?
 			    NULL : &variables[i];
 	return NULL;
@@ -246,7 +269,7 @@ db_mend_session(struct db *db, struct db_rows *rows, bool *mended,
 
 	db_rewind(rows);
 	while (db_next(rows)) {
-		if ((v = changed_variable(rows)) == NULL)
+		if ((v = changed_variable(db, rows)) == NULL)
 			continue;
 		buf_str(&sql, sql.len == 0 ? "SET SESSION " : ", ");
 		put_setting(db, &sql, v);
@@ -265,7 +288,7 @@ db_check_session(struct db *db, struct db_rows *rows, struct err *e)
 
 	db_rewind(rows);
 	while (db_next(rows)) {
-		if ((v = changed_variable(rows)) == NULL)
+		if ((v = changed_variable(db, rows)) == NULL)
 			continue;
 		db->fault = DB_WRONG;
 		return err_set(e, "%s is %s in the session although %s was "

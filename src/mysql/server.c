@@ -243,6 +243,7 @@ server_read(struct db *db, struct server *s, struct err *e)
 	memset(&f, 0, sizeof(f));
 	memset(s, 0, sizeof(*s));
 	s->online = s->size = SERVER_UNKNOWN;
+	s->vtgate = db_is_vtgate(db);
 	if (show(db, "VARIABLES", variables, sizeof(variables) /
 	    sizeof(variables[0]), &f, e) < 0 ||
 	    show(db, "STATUS", statuses, sizeof(statuses) /
@@ -288,6 +289,7 @@ server_text(const struct server *s, char text[SERVER_TEXT])
 	const char	*name = s->name[0] != '\0' ? s->name : "server";
 	const char	*primary;
 
+	buf_str(&b, s->vtgate ? "by vtgate: " : "");
 	switch (s->kind) {
 	case SERVER_GALERA:
 		buf_printf(&b, "Galera %s (", name);

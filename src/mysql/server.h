@@ -26,6 +26,7 @@ enum server_kind {
 struct server {
 	enum server_kind kind;
 	char		name[SERVER_NAME];	/* "n1"; "db1:3307" */
+	bool		vtgate;			/* reached by way of Vitess */
 	char		version[SERVER_WORD];
 	/*
 	 * identity differs between any two servers: server_uuid, and on MariaDB
@@ -71,6 +72,7 @@ int		 server_read(struct db *, struct server *, struct err *);
 /*
  * In one line: "Galera n2 (3 of 3, Synced)"; "group replication, single primary
  * mysql-1 (3 of 3 online)"; "primary db1, 2 replicas (semi-sync, AFTER_SYNC)".
+ * Behind vtgate it begins with "by vtgate: ".
  */
 void		 server_text(const struct server *, char text[SERVER_TEXT]);
 

@@ -94,13 +94,15 @@ read_packet(struct fake *f, int fd, unsigned char *seq, struct buf *b)
 }
 
 static bool
-greet_client(int fd, unsigned char *seq)
+greet_client(const struct fake *f, int fd, unsigned char *seq)
 {
+	const char	*version = f->greeting != NULL ? f->greeting :
+			    "5.5.5-10.11.0-MariaDB";
 	struct buf	b = { 0 };
 	bool		ok;
 
 	put_int(&b, 10, 1);
-	buf_add(&b, "5.5.5-10.11.0-MariaDB", 22);
+	buf_add(&b, version, strlen(version) + 1);
 	put_int(&b, 7, 4);
 	buf_add(&b, SCRAMBLE, 8);
 	put_int(&b, 0, 1);
@@ -259,7 +261,7 @@ serve(struct fake *f, int fd)
 	unsigned char	seq = 0;
 	bool		ok;
 
-	ok = greet_client(fd, &seq) && read_packet(f, fd, &seq, &b) &&
+	ok = greet_client(f, fd, &seq) && read_packet(f, fd, &seq, &b) &&
 	    (f->plugin == NULL || ask_for_password(f, fd, &seq, &b)) &&
 	    send_ok(fd, &seq);
 	if (ok) {

@@ -21,6 +21,7 @@ struct fake_answer {
 };
 
 struct fake {
+	const char		*greeting;	/* its version; NULL: MariaDB's */
 	const char		*plugin;	/* to log in with; NULL: any */
 	const struct fake_answer *answers;	/* others are OK; NULL: none */
 	size_t			 nanswers;

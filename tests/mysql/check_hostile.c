@@ -161,6 +161,60 @@ START_TEST(greeting_does_not_tell_the_kind)
 }
 END_TEST
 
+/*
+ * vtgate: the first two are refused, the third is ignored; and a target that is
+ * no shard is not worked with.
+ */
+static const char *const	collation[] = { "collation_connection",
+				    "utf8mb4_0900_ai_ci" };
+static const struct fake_answer	vtgate[] = {
+	{ .match = "sql_select_limit = ", .error = 1105 },
+	{ .match = "use_secondary_engine = ", .error = 1193 },
+	{ .match = VARIABLES, .ncols = 2, .nrows = 1, .cells = collation },
+	{ .match = "DO 1", .error = 1105 },
+	{ .match = "DO 2", .error = 1095 },
+};
+static const struct {
+	const char	*greeting, *database, *error;
+} gates[] = {
+	{ "8.4.6-Vitess", "ks:-80@primary", NULL },
+	{ "8.4.6-Vitess", "ks:-80", NULL },
+	{ "8.4.6-Vitess", "ks", "must name one shard" },
+	{ "8.4.6", "ks:-80@primary", "(1105)" },
+};
+
+START_TEST(vtgate_needs_a_shard)
+{
+	struct buf	sql = { 0 };
+	int		rc;
+
+	fake.greeting = gates[_i].greeting;
+	fake.answers = vtgate;
+	fake.nanswers = NROWS(vtgate);
+	conf = servers_conf("mysql: {hosts: [\"127.0.0.1:%d\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: \"%s\"}\n",
+	    fake_start(&fake), gates[_i].database);
+	db = db_new(conf, 3000);
+	rc = db_open(db, &e);
+	if (gates[_i].error != NULL) {
+		ck_assert_int_eq(rc, -1);
+		ck_has(e.text, gates[_i].error);
+		return;
+	}
+	ck_assert_msg(rc == 0, "%s", e.text);
+	ck_assert(db_is_vtgate(db));
+	buf_str(&sql, "DO 2");		/* KILL: refused, and that is all */
+	ck_assert_int_eq(db_exec(db, "test", &sql, NULL, &e), -1);
+	ck_assert(db_is_open(db));
+	buf_clear(&sql);
+	buf_str(&sql, "DO 1");		/* its shard has no primary now */
+	ck_assert_int_eq(db_exec(db, "test", &sql, NULL, &e), -1);
+	ck_assert_int_eq(db_last_fault(db), DB_LOST);
+	ck_assert(!db_is_open(db));
+	buf_free(&sql);
+}
+END_TEST
+
 /* It may not have a file of ours, whatever it was asked. */
 START_TEST(no_file_is_sent)
 {
@@ -453,6 +507,7 @@ main(void)
 	tcase_add_loop_test(tc, stripped_server_gets_nothing, 0, 2);
 	tcase_add_loop_test(tc, odd_results_are_survived, 0, NROWS(odd));
 	tcase_add_loop_test(tc, greeting_does_not_tell_the_kind, 0, 2);
+	tcase_add_loop_test(tc, vtgate_needs_a_shard, 0, NROWS(gates));
 	tcase_add_test(tc, no_file_is_sent);
 	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
 	    NROWS(leaves));
