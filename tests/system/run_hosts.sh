@@ -157,7 +157,7 @@ open_nats beta
 open_hook alpha
 open_hook beta
 # They send nothing, and try to connect.
-within 25 'hosts that stand back notice that it is back' are_shares '6 5 5'
+within 60 'hosts that stand back notice that it is back' are_shares '6 5 5'
 wait_for 40 is_settled
 
 # Hosts with different ones down.
