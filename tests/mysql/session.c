@@ -13,8 +13,8 @@ static struct db	*db;
 static const struct {
 	const char	*name, *evil;
 } evils[] = {
-	{ "sql_select_limit", "2" },
 	{ "max_join_size", "1" },
+	{ "sql_select_limit", "2" },
 	{ "sql_big_selects", "0" },
 	{ "sql_safe_updates", "1" },
 	{ "max_statement_time", "0.001" },
