@@ -277,8 +277,11 @@ tell_of_server(struct worker *w)
 	    strcmp(w->server, store_peer(w->store)) == 0)
 		return;
 	strlcpy(w->server, store_peer(w->store), sizeof(w->server));
-	log_info("database: %s is used%s%s", w->server, others[0] == '\0' ? "" :
-	    ", passed over: ", others);
+	if (others[0] == '\0')
+		log_info("database: %s is used", w->server);
+	else
+		log_warn("database: %s is used, passed over: %s", w->server,
+		    others);
 }
 
 void

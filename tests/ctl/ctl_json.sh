@@ -64,7 +64,8 @@ echo '{"key":"k"}' > "$DIR/bad"
 # terminal, and status and doctor have a problem to report here.  serve is left out: it prints a line for
 # each of its commands.
 declare -A good=(
-	[workers]='' [partitions list]='' [partitions sync]=--dry-run
+	[workers]='' [workers forget]='--all --dry-run'
+	[partitions list]='' [partitions sync]=--dry-run
 	[partitions pause]=p00 [partitions resume]=p00 [messages list]=''
 	[messages show]=$A [messages retry]=$A [messages discard]=$B
 	[messages resolve]="--sent $F" [messages replay]=$C [dead groups]='' [dead list]='' [dead show]=$D [dead retry]=$D

@@ -24,6 +24,7 @@ for db in db db2; do
 	sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" \
 	    "$srcdir/sql/grants.sql" | client "$DIR/$db" app
 done
+# shellcheck source=/dev/null
 port_of() { (. "$DIR/$1/env" && echo "$PORT"); }
 
 # Statements of workers have an answer in two seconds.
@@ -106,7 +107,7 @@ within 10 'and outboxctl serve' serves db
 "$SANDBOX" kill "$DIR/db" > /dev/null
 leaves 'it is killed' db db2
 within 5 'the log names both, and why' has_line "$LOG" \
-    "info .*database: 127.0.0.1:$(port_of db2) is used, passed over: mysql 127.0.0.1:$DB_PORT: connect: "
+    "warn .*database: 127.0.0.1:$(port_of db2) is used, passed over: mysql 127.0.0.1:$DB_PORT: connect: "
 "$SANDBOX" restart "$DIR/db" > /dev/null
 insert db2
 within 5 'the first one comes back: nobody goes back' is_sent db2

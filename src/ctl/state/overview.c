@@ -41,7 +41,8 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 			continue;
 		}
 		live++;
-		state_count_host(hosts, w);
+		if (json_is_string(json_object_get(w, "host")))
+			state_count_host(hosts, w);
 	}
 	json_object_set_new(state, "workers", json_pack(
 	    "{s:i, s:i, s:i, s:o, s:o}", "live", live, "stale", stale,
