@@ -80,4 +80,6 @@ check 'and is the one in use' is_in_use "$DIR/db2"
 rows_are 13500 'outbox WHERE published_at IS NOT NULL' 'all of it'
 check_stream 'the stream is complete and in order, nothing twice' --wait 10
 stops 'it stops'
+is "$(sql 'SELECT COUNT(rival), SUM(phantoms) FROM outbox_streams')" $'0\t0' \
+    'no node was taken for a rival, and no message for a phantom'
 done_testing
