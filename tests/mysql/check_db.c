@@ -291,7 +291,8 @@ START_TEST(failed_round_names_all_hosts)
 		ck_assert(silent != NULL && first != NULL && second != NULL);
 		ck_assert(silent < first && first < second);
 		ck_has(first, "refused");
-		ck_has(second, "(1045)");
+		/* MySQL asks one that it does not know for another way. */
+		ck_has(second, is_mysql() ? "connect: " : "(1045)");
 		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[2 - i * 2]);
 	}
 	ck_assert_int_lt(ms_since(start), 3500);
