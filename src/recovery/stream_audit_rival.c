@@ -25,6 +25,7 @@
 
 #define GRACE_MS	20000	/* an event may be so late */
 #define REST		100	/* times as long as a look took */
+#define LATE_MS		60000	/* what came before may be deleted by now */
 
 /* The part of a source behind the server's name. */
 static uint64_t
@@ -38,10 +39,16 @@ since_of(const char *origin)
 void
 stream_audit_put_origin(struct stream_audit *r, const struct stream_row *row)
 {
+	char	before[MESSAGE_ORIGIN];
+
+	strlcpy(before, r->origin, sizeof(before));
 	r->origin[0] = '\0';
 	if (row->has_since && r->server.name[0] != '\0')
 		snprintf(r->origin, sizeof(r->origin), "%s/%llu",
 		    r->server.name, (unsigned long long)row->server_since);
+	/* A dump was loaded: messages of before have lost their events. */
+	if (strcmp(r->origin, before) != 0)
+		stream_audit_forget_rivals(r);
 }
 
 void
@@ -117,7 +124,8 @@ tell_of_rival(struct stream_audit *r, struct err *e)
 {
 	const struct stored_message	*first = &r->foreign[0],
 					*last = &r->foreign[r->nforeign - 1];
-	bool		stop = since_of(last->origin) <= since_of(r->origin);
+	bool		later = since_of(last->origin) <= since_of(r->origin);
+	bool		stop = later && r->conf->worker.leasing;
 	struct tail	t = { 0, r->nforeign, first->sequence, last->sequence };
 	char		rival[MESSAGE_ORIGIN];
 	bool		news;
@@ -131,8 +139,8 @@ tell_of_rival(struct stream_audit *r, struct err *e)
 		return 0;
 	err_set(&r->alarm, "split brain: %s publishes under the same outbox "
 	    "id, and its events are not in this database, %s; %s", rival,
-	    r->server.name, !stop ? "this one was in use before, and goes on" :
-	    r->conf->worker.leasing ? "all partitions are paused here" :
+	    r->server.name, stop ? "all partitions are paused here" : !later ?
+	    "this one was in use before, and goes on" :
 	    "without leases this one cannot be paused");
 	log_error("stream %s: %s: make one of them a replica of the other",
 	    r->conf->nats.stream, r->alarm.text);
@@ -144,8 +152,9 @@ stream_audit_watch_rivals(struct stream_audit *r, uint64_t last, struct err *e)
 {
 	if (r->origin[0] == '\0' || clock_ms() < r->watch_at)
 		return 0;
-	/* Another stream, or the first time. */
-	if (r->watched == 0 || r->watched > last) {
+	/* Another stream, the first time, or another worker did it meanwhile. */
+	if (r->watched == 0 || r->watched > last ||
+	    clock_ms() - r->watch_at >= LATE_MS) {
 		r->watched = last;
 		r->nforeign = 0;
 	}

@@ -39,7 +39,7 @@ watch(void)
 	look_again();
 	ck_near(rec.watch_at - clock_ms(), conf->worker.claim_ttl - 10000,
 	    conf->worker.claim_ttl);
-	rec.watch_at = 0;
+	rec.watch_at = clock_ms();
 	look_again();
 	ck_assert_uint_eq(rec.watched, 200);
 }
@@ -53,14 +53,14 @@ publish(uint64_t first, uint64_t last, const char *origin)
 		fake.origin[i] = origin;
 	}
 	fake.state.last = fake.state.messages = last;
-	rec.watch_at = 0;
+	rec.watch_at = clock_ms();
 	look_again();
 }
 
 static void
 grace_is_over(void)
 {
-	rec.watch_at = 0;
+	rec.watch_at = clock_ms();
 	rec.foreign_at -= GRACE_MS;
 	look_again();
 }
@@ -151,13 +151,50 @@ START_TEST(straggler_is_no_rival)
 	fake.row[202] = ALIEN;
 	fake.state.last = fake.state.messages = 202;
 	look_again();
-	rec.watch_at = 0;
+	rec.watch_at = clock_ms();
 	look_again();
 	ck_assert_uint_eq(rec.watched, 202);
 	fake.row[203] = ALIEN;
 	fake.state.last = fake.state.messages = 203;
 	look_again();
 	ck_assert_uint_eq(rec.nforeign, 0);
+}
+END_TEST
+
+/* The workers' own messages of before, whose events are gone with the rest. */
+START_TEST(dump_that_is_loaded_is_no_rival)
+{
+	char	own[MESSAGE_ORIGIN];
+
+	use_server();
+	watch();
+	strlcpy(own, rec.origin, sizeof(own));
+	sql("UPDATE outbox_streams SET tail_at = NOW(6) - INTERVAL 1 HOUR");
+	publish(201, 203, own);
+	rec.watch_at = clock_ms();
+	look_again();
+	grace_is_over();
+	ck_assert_uint_eq(rec.watched, 203);
+	ck_assert_str_eq(sql_text(RIVAL), "NULL 3 201 203 203");
+	ck_sql("203", "SELECT server_since FROM outbox_streams");
+	ck_assert_str_eq(sql_text(PAUSED), "0 0 NULL");
+}
+END_TEST
+
+/* Another worker was the first meanwhile; their rows may be deleted by now. */
+START_TEST(old_messages_are_no_rivals)
+{
+	use_server();
+	watch();
+	publish(201, 202, "db2:3306/1");
+	ck_assert_uint_eq(rec.nforeign, 2);
+	publish(203, 204, "db2:3306/1");
+	rec.foreign_at -= GRACE_MS;
+	rec.watch_at = clock_ms() - 60000;
+	look_again();
+	ck_assert_uint_eq(rec.nforeign, 0);
+	ck_assert_uint_eq(rec.watched, 204);
+	ck_sql("NULL 0", "SELECT rival, phantoms FROM outbox_streams");
 }
 END_TEST
 
@@ -216,6 +253,8 @@ add_rivals(Suite *s, const struct kind *k)
 	tcase_add_test(tc, rival_that_goes_on_is_counted);
 	tcase_add_test(tc, event_that_comes_late_is_fine);
 	tcase_add_test(tc, straggler_is_no_rival);
+	tcase_add_test(tc, dump_that_is_loaded_is_no_rival);
+	tcase_add_test(tc, old_messages_are_no_rivals);
 	tcase_add_test(tc, only_some_are_read);
 	tcase_add_loop_test(tc, server_comes_into_use, 0, NROWS(uses));
 }
