@@ -27,7 +27,8 @@ unsigned ident_slot(const char *id);
 /*
  * Does the first worker come before the other?  By slot and then as bytes,
  * independent of collations: so of what is shared out in turns, the rest falls
- * on different hosts.  by_slot false: as bytes, as other programs sort.
+ * on different hosts.  by_slot false: as bytes, as other programs and versions
+ * before sort.
  */
 bool	ident_precedes(const char *, const char *, bool by_slot);
 

@@ -123,7 +123,8 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 
 /*
  * Which live workers share the partitions: those that do not stand back; and our
- * rank among them.  Other programs know another order and nothing of away.
+ * rank among them.  Other programs, and versions before, sort ids as bytes and
+ * say nothing of away: under two orders nobody would want some partitions.
  */
 static void
 count_fleet(struct fleet *f, const struct store_view *v)
@@ -131,12 +132,13 @@ count_fleet(struct fleet *f, const struct store_view *v)
 	const char	 *me = store_id(f->store);
 	const char	**lists = xcalloc(v->nworkers + 1, sizeof(*lists));
 	bool		 *back = xcalloc(v->nworkers + 1, sizeof(*back));
-	bool		  found = false;
+	bool		  found = false, all_say = true;
 
 	f->active = f->rank = f->strangers = 0;
 	f->stands_back = false;
 	for (size_t i = 0; i < v->nworkers; i++) {
 		lists[i] = v->workers[i].away;
+		all_say = all_say && lists[i] != NULL;
 		f->strangers += !ident_is_valid(v->workers[i].id);
 	}
 	away_judge(lists, v->nworkers, back);
@@ -151,7 +153,7 @@ count_fleet(struct fleet *f, const struct store_view *v)
 			continue;
 		f->active++;
 		f->rank += strcmp(id, me) != 0 &&
-		    ident_precedes(id, me, f->strangers == 0);
+		    ident_precedes(id, me, all_say && f->strangers == 0);
 	}
 	if (!found)
 		f->rank = f->active;	/* it wants nothing */
