@@ -84,9 +84,11 @@ host_up() {
 
 # Workers of a killed master may hold its lock for two seconds.
 host_again() {
+	local until
 	wait "${HPID[$1]}"
 	host_up "$1"
-	until is_later $(($(now_ms) + 1000)); do
+	until=$(($(now_ms) + 1000))
+	until is_later "$until"; do
 		is_gone "${HPID[$1]}" && { wait "${HPID[$1]}"; host_up "$1"; }
 		nap 0.2
 	done
