@@ -19,7 +19,8 @@ WORKERS=1 IDLE=60000 conf
 REPORT=--json start_master
 sleepy
 produce --events 1
-check 'without a wake-up a new row waits' not wait_for 3 is_drained
+pause 2000			# wait_for waits longer on a slow machine
+check 'without a wake-up a new row waits' not is_drained
 ring outbox.wake
 drains 3 'a wake-up: the row is sent at once'
 
