@@ -29,7 +29,11 @@ arrives_now() { wait_for 2 is_drained; }
 arrives() { arrives_now || everybody; }
 
 # rings_match NAME: one for each commit since COMMITS was 0 and RUNG noted
-count_rings() { COMMITS=0 RUNG=$(rung); }
+# What was committed before may be rung for late.
+count_rings() {
+	wait_for 1 has_rung $((${RUNG:-0} + ${COMMITS:-0}))
+	COMMITS=0 RUNG=$(rung)
+}
 rings_match() {
 	wait_for 3 has_rung $((RUNG + COMMITS))
 	is "$(rung)" $((RUNG + COMMITS)) "$1"
