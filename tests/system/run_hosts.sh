@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Three hosts of one fleet, each with its own way to the destinations: one that
-# loses its way gives its partitions to those that have theirs, in lease_ttl and
-# 2 s; if all have lost it, or each another one, nothing moves.  A host that
-# vanished is a problem until it is forgotten
+# Three hosts of one fleet, each with its own way to the destinations: one leaves
+# in order and comes again, under load; one that loses its way gives its
+# partitions to those that have theirs, in lease_ttl and 2 s; if all have lost it,
+# or each another one, nothing moves.  A host that vanished is a problem until it
+# is forgotten
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/http.sh"
 
 # Not short: most of it waits for leases to end.
@@ -86,10 +87,34 @@ hook_events() {
 }
 
 #
+# A host leaves in order, and comes again
+#
+produce_forever --keys 60 --payload 100 --rate 300
+within 10 'messages are sent' has_published 300
+for ((round = 1; round <= 2; round++)); do
+	kill -TERM "${PID[gamma]}"
+	wait "${PID[gamma]}"
+	is $? 0 'a host leaves in order'
+	rows_are 0 "outbox_partitions WHERE lease_owner LIKE 'gamma:%'" \
+	    'it gave all its partitions back'
+	at=$(now_ms)
+	within 4 'the others have them, in even shares' are_shares '8 8 0'
+	say "after $(($(now_ms) - at)) ms"
+	check 'a host that left is no problem' not has_problem alpha gamma
+	start_host gamma
+	at=$(now_ms)
+	within 10 'it comes, and has its share' are_shares '6 5 5'
+	say "after $(($(now_ms) - at)) ms"
+done
+kill "$PRODUCER"; wait "$PRODUCER" 2> /dev/null
+within 10 'all is sent' is_drained
+check_stream 'the stream is complete and in order, nothing twice' --wait 10
+
+#
 # One host without its broker
 #
 produce_forever --keys 60 --payload 100 --rate 100
-within 10 'messages are sent' has_published 100
+within 10 'messages are sent' has_published $(($(published) + 100))
 at=$(now_ms)
 cut_nats beta
 within 6 'a host without its broker gives its partitions back' \
