@@ -27,6 +27,7 @@ vitess_is_there() {
 	    [ -x "$VITESS/bin/vtctldclient" ] && command -v etcd > /dev/null
 }
 
+# shellcheck source=/dev/null
 port_of() { (. "$DIR/t$1/env" && echo "$PORT"); }
 shard_of() { [ "$1" -lt 200 ] && echo '-80' || echo '80-'; }
 
@@ -105,6 +106,7 @@ vitess_kill() {
 	"$SANDBOX" kill "$DIR/t$1" > /dev/null
 }
 
+# shellcheck disable=SC2120	# all shards, unless some are named
 vitess_gate() {
 	GATE_PORT=$(free_port)
 	in_background vtgate env VTDATAROOT="$DIR/data" \
