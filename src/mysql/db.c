@@ -234,6 +234,7 @@ db_prefer(struct db *db, const char *peer)
 	for (size_t i = 0; i < hosts->n; i++)
 		if (strcmp(hosts->items[i], peer) == 0) {
 			db->first = i;
+			db->preferred = true;
 			return true;
 		}
 	return false;

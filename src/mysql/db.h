@@ -72,7 +72,10 @@ int		 db_open(struct db *, struct err *);
 void		 db_set_test(struct db *, int (*)(void *arg, struct err *),
 		    void *arg);
 
-/* Begin the next db_open with this host.  False: it is not in the list. */
+/*
+ * Begin the next db_open with this host.  Others use it: it need not be Synced.
+ * False: it is not in the list.
+ */
 bool		 db_prefer(struct db *, const char *peer);
 
 /* Close, and begin the next db_open behind this host. */

@@ -19,6 +19,7 @@ struct db {
 	int64_t			 wait_ms;
 	size_t			 host;		/* the last one tried */
 	size_t			 first;		/* a round begins with it */
+	bool			 preferred;	/* others use that one */
 	char			 peer[300];	/* its name */
 	struct err		 passed_over;	/* hosts before it, with why */
 	bool			 unsynced;	/* a node of Galera, not Synced */

@@ -444,7 +444,8 @@ db_open(struct db *db, struct err *e)
 		int64_t	began = clock_ms();
 
 		i = tries < n ? (from + tries) % n : second;
-		rc = try_host(db, i, n > 1 && tries < n, &reasons[i]);
+		rc = try_host(db, i, n > 1 && tries < n &&
+		    !(db->preferred && tries == 0), &reasons[i]);
 		if (rc < 0 && db->unsynced && second == n)
 			second = i;
 		if (rc < 0 && db->fault < fault)
@@ -452,6 +453,7 @@ db_open(struct db *db, struct err *e)
 		if (clock_ms() - began >= SLOW_MS)
 			next = i + 1;
 	}
+	db->preferred = false;
 	db->first = rc == 0 ? i : next;
 	if (rc == 0)
 		reasons[i].text[0] = '\0';

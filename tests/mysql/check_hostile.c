@@ -488,6 +488,15 @@ START_TEST(synced_node_is_used)
 		ck_assert_str_eq(db_peer(db),
 		    conf->mysql.hosts.items[nodes[_i].used]);
 		ck_assert(fake_logins(&second) <= 1);
+		/* Whoever follows others takes theirs, also if not Synced. */
+		for (size_t i = 0; i < 2; i++) {
+			if (strcmp(nodes[_i].ready[i], "ON") != 0)
+				continue;
+			ck_assert(db_prefer(db, conf->mysql.hosts.items[i]));
+			ck_assert_int_eq(db_open(db, &e), 0);
+			ck_assert_str_eq(db_peer(db),
+			    conf->mysql.hosts.items[i]);
+		}
 		return;
 	}
 	ck_assert_int_eq(db_last_fault(db), DB_READONLY);
