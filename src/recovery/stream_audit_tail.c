@@ -135,9 +135,11 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 		    (unsigned long long)(st->last - next + 1));
 	audited = audit_tail(r, next, st->last, &sum, &found, e);
 	if (found > 0)
-		log_warn("stream %s: the database went back in time: %llu "
-		    "waiting rows are in the stream already and count as "
-		    "delivered", stream, (unsigned long long)found);
+		/* After an outage as well: nothing was compared meanwhile. */
+		log_warn("stream %s: %llu waiting rows are in the stream "
+		    "already and count as delivered: their answers were lost, "
+		    "or the database is an older copy", stream,
+		    (unsigned long long)found);
 	if (sum.phantoms > 0)
 		log_error("stream %s: the database went back in time: %llu "
 		    "messages in the stream have no event any more: phantoms, "

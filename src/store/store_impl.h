@@ -78,6 +78,7 @@ struct store {
 	struct buf		 dead;	/* quoted nonces, comma first */
 	struct heard		*heard;
 	size_t			 nheard;
+	int64_t			 heard_at;	/* clock_ms(): it was asked for */
 	struct buf		 silent;	/* " OR ..." for what makes a lease
 						   free, see store_silent.c */
 	unsigned		 claims;	/* tokens made so far */

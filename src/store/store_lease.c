@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <bsd/string.h>
 
+#include "util/clock.h"
 #include "util/xalloc.h"
 
 /* Free to acquire: no owner, expired, or of a silent owner. */
@@ -175,6 +176,7 @@ store_view(struct store *s, const struct labels *leases,
 
 	memset(v, 0, sizeof(*v));
 	from_file = store_counts_from_file(s, &v->counts);
+	s->heard_at = clock_ms();
 	/*
 	 * Three kinds of rows, told apart by their NULL columns: to share a
 	 * column, two tables would need one collation.

@@ -36,7 +36,8 @@ store_hear(struct store *s, struct heard *list, size_t *n, const char *id,
 		if (s->heard[i].until == until &&
 		    strcmp(s->heard[i].id, id) == 0)
 			h->since = s->heard[i].since;
-	silent_ms = clock_ms() - h->since - MARGIN_MS;
+	/* If this process stood still since, the answer is as old. */
+	silent_ms = s->heard_at - h->since - MARGIN_MS;
 	if (silent_ms < ttl_ms || ttl_ms <= 0 || strcmp(id, s->id) == 0)
 		return true;
 	buf_str(&s->silent, " OR (lease_owner = ");
