@@ -387,10 +387,21 @@ test_wait() {
 	finds "--wait ends at the deadline" 1 "7 1 0 0 0 0 0" --wait 1
 }
 
-# frozen DIRECTORY: its server stands still for 1.5 s
+stored() {
+	db count --nats "$URL" --stream EVENTS |
+	    sed 's/.* messages //'
+}
+
+# frozen DIRECTORY COMMAND...: once the command prints a number above 0, its
+# server stands still for 1.5 s
 frozen() {
 	pid=$(cut -d' ' -f1 "$dir/$1/process")
-	sleep 1
+	shift
+	tries=100
+	until [ "$("$@" 2>/dev/null || :)" -gt 0 ] 2>/dev/null ||
+	    [ $((tries -= 1)) -eq 0 ]; do
+		sleep 0.05
+	done
 	kill -STOP "$pid"
 	sleep 1.5
 	kill -CONT "$pid"
@@ -409,7 +420,7 @@ test_plain() {
 	    TO 'plain'@'127.0.0.1'"
 	db plain --seconds 5 >"$dir/out" &
 	pid_plain=$!
-	frozen db
+	frozen db sql 'SELECT COUNT(*) FROM lab_plain'
 	wait $pid_plain
 	pauses 'plain: the longest pause between two commits'
 	is 'plain: its rows are there' "$(sql 'SELECT COUNT(*) FROM lab_plain')" \
@@ -422,7 +433,7 @@ test_plain() {
 	    'done 1'
 	bus plain --subject events.plain --seconds 5 >"$dir/out" &
 	pid_plain=$!
-	frozen nats
+	frozen nats stored
 	wait $pid_plain
 	pauses 'plain: the longest pause between two messages'
 }
