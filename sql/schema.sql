@@ -312,8 +312,9 @@ CREATE TABLE IF NOT EXISTS outbox_blocked_keys (
 -- that its store has lost.
 -- Another leader, or more of the others, is a suspicion since suspected_at: all
 -- rows that are kept are to be read, and with the suspicion lost what the
--- stream lacks is sent again; with look it may have been removed on purpose.
--- After such a round the next one for a look begins no sooner than look_after.
+-- stream lacks is sent again; with change (only another leader, or start of the
+-- server) or look it may have been removed on purpose.  After such a round the
+-- next one for a look begins no sooner than look_after.
 --
 -- One janitor, the scrubber, reads all delivered rows in rounds.  The round was
 -- begun at scrub_began, scrub_for the suspicion or as a matter of routine, and

@@ -25,7 +25,8 @@
 #include "store/store_sql.h"
 #include "store/reconcile.h"
 
-#define REST		9	/* rest, as a multiple of a step's time */
+#define REST		9	/* rest, as a multiple of a step's time; */
+#define SHORT_REST	1	/* if the scrub has a suspicion */
 #define ANSWER_MS	20000	/* timeout for an answer */
 #define BUSY_MS		60000	/* longest backoff of a busy server */
 #define REFUSED_MS	60000	/* retry interval after a refusal */
@@ -357,7 +358,9 @@ run_duty(struct janitor *j, struct duty *d)
 
 	now = clock_ms();
 	if (d < &j->duties[SAMPLE])
-		j->rest_until = now + (now - began + 1) * REST;
+		j->rest_until = now + (now - began + 1) *
+		    (d == &j->duties[SCRUB] && j->scrub.urgent ? SHORT_REST :
+		    REST);
 	if (rc < 0) {
 		duty_failed(j, d, &e);
 		return;

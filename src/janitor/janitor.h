@@ -3,8 +3,8 @@
  * start, retention, and the scrub of the stream
  *
  * It has connections of its own.  After each short step of the last three it
- * rests for nine times as long.  Its locks end with the connection, so it may
- * die at any moment.
+ * rests for nine times as long, or once as long if the scrub has a suspicion.
+ * Its locks end with the connection, so it may die at any moment.
  */
 #ifndef OUTBOX_JANITOR_H
 #define OUTBOX_JANITOR_H

@@ -117,7 +117,7 @@ tell(struct scrub *s, bool at_last)
 {
 	struct stream_audit_rows	*f = &s->found;
 
-	if (f->lost + f->told == 0 ||
+	if (f->lost + f->told + f->moved == 0 ||
 	    (!at_last && clock_ms() - s->told_at < TELL_MS))
 		return;
 	stream_audit_tell(&s->audit, f);
@@ -167,6 +167,7 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 
 	w.tell = w.dry;
 	w.new_ids = true;
+	w.shift = s->shift;
 	strlcpy(p.from, scrub->at, sizeof(p.from));
 	if (scrub->purpose[0] != '\0' || most > SLICE_MAX)
 		most = SLICE_MAX;
@@ -185,6 +186,8 @@ read_slice(struct scrub *s, const struct scrub_row *scrub,
 	add_to(&f->told, &f->told_low, &f->told_high, w.told, w.told_low,
 	    w.told_high);
 	f->reset += w.reset;
+	f->moved += w.moved;
+	s->shift = w.shift;
 	s->recovered += w.reset;
 	s->audit.recovered = 0;
 	tell(s, false);
@@ -243,6 +246,7 @@ scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 	struct scrub_row	 scrub;
 	bool			 taken, suspect;
 
+	s->urgent = false;
 	*delay_ms = POLL_MS;
 	if (!store_can_scrub(s->store))
 		return 0;
@@ -259,13 +263,15 @@ scrub_step(struct scrub *s, int64_t *delay_ms, struct err *e)
 	 * A suspicion goes before a round of routine, and a loss before a look,
 	 * which would tell of what is lost as if somebody had removed it.  A
 	 * look is asked for as often as somebody removes a message, so it has
-	 * to wait for its turn.
+	 * to wait for its turn; a change, such as another leader, has not.
 	 */
 	if (strcmp(scrub.suspicion, STORE_LOST) == 0)
 		suspect = strcmp(scrub.purpose, STORE_LOST) != 0;
 	else
 		suspect = scrub.suspicion[0] != '\0' &&
-		    scrub.purpose[0] == '\0' && scrub.may_look;
+		    scrub.purpose[0] == '\0' && (scrub.may_look ||
+		    strcmp(scrub.suspicion, STORE_LOOK) != 0);
+	s->urgent = suspect || scrub.purpose[0] != '\0';
 	if (!suspect && scrub.purpose[0] == '\0' &&
 	    (s->conf->nats.scrub == 0 || clock_ms() < s->next_at)) {
 		rest(s, delay_ms);

@@ -31,6 +31,10 @@ struct scrub {
 						   routine */
 	int64_t			 told_at;	/* clock_ms(), of a log line */
 	struct stream_audit_rows found;		/* since then */
+	int64_t			 shift;		/* how far the last message
+						   that has moved had */
+
+	bool			 urgent;	/* it reads for a suspicion */
 
 	/* Results; the owner clears it. */
 	uint64_t		 recovered;	/* rows to be sent again */

@@ -145,6 +145,7 @@ struct stream_audit_rows {
 enum suspicion {
 	SUSPECT_NOTHING,
 	SUSPECT_LOOK,		/* read all rows; holes may be on purpose */
+	SUSPECT_CHANGE,		/* the same, and soon: others may be there */
 	SUSPECT_LOST		/* read all rows; holes are losses */
 };
 

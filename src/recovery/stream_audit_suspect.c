@@ -44,13 +44,15 @@ stream_audit_suspect(const struct stream_row *row,
 	bool	changed = has_changed(row, st);
 
 	if (!row->has_gaps)
-		return changed ? SUSPECT_LOOK : SUSPECT_NOTHING;
+		return changed ? SUSPECT_CHANGE : SUSPECT_NOTHING;
 	if (st->damage > row->damage ||
 	    (changed && st->gaps > 0 && st->gaps != row->gaps))
 		return SUSPECT_LOST;
+	if (changed)
+		return SUSPECT_CHANGE;
 	/* Where single messages may go, their number says nothing. */
-	return changed || (st->gaps > row->gaps && !st->forgets) ?
-	    SUSPECT_LOOK : SUSPECT_NOTHING;
+	return st->gaps > row->gaps && !st->forgets ? SUSPECT_LOOK :
+	    SUSPECT_NOTHING;
 }
 
 const char *
@@ -58,7 +60,7 @@ stream_audit_suspicion(const struct stream_row *row, const struct stream_state *
 {
 	static const char *const	words[] = {
 		[SUSPECT_NOTHING] = NULL, [SUSPECT_LOOK] = STORE_LOOK,
-		[SUSPECT_LOST] = STORE_LOST };
+		[SUSPECT_CHANGE] = STORE_CHANGE, [SUSPECT_LOST] = STORE_LOST };
 
 	return words[stream_audit_suspect(row, st)];
 }

@@ -735,11 +735,12 @@ struct stream_identity {
 	const char	*leader;	/* of its replicas; "": not told */
 	uint64_t	gaps, damage;	/* as in struct stream_state */
 	const char	*suspicion;	/* to record for the scrub: one of the
-					   next two; NULL: none */
+					   next three; NULL: none */
 };
 
-/* Why all kept rows are to be read; where holes are losses: see recovery/. */
+/* Why all kept rows are to be read, the worst last: see recovery/. */
 #define STORE_LOOK	"look"
+#define STORE_CHANGE	"change"
 #define STORE_LOST	"lost"
 
 /*

@@ -167,7 +167,8 @@ put_contents(struct store *s, const struct stream_identity *id, bool other)
 	    "gaps = :gaps, damage = :damage, leader = :leader:other",
 	    SQL_IF("suspected", id->suspicion != NULL,
 	    ", suspected_at = IF(suspicion IS NULL, {now}, suspected_at), "
-	    "suspicion = IF(suspicion = '" STORE_LOST "', suspicion, "
+	    "suspicion = IF(suspicion = '" STORE_LOST "' OR (suspicion = '"
+	    STORE_CHANGE "' AND :suspicion = '" STORE_LOOK "'), suspicion, "
 	    ":suspicion)"),
 	    SQL_TEXT("suspicion", id->suspicion),
 	    SQL_NUMBER("gaps", id->gaps), SQL_NUMBER("damage", id->damage),

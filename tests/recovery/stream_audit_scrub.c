@@ -29,14 +29,14 @@ static const struct {
 	{ "n1", true, true, true, 4, 100, SUSPECT_NOTHING },
 	{ "n1", true, true, false, 4, 101, SUSPECT_LOST },
 	{ "n1", true, true, true, 3, 101, SUSPECT_LOST },
-	{ "n2", true, true, false, 3, 100, SUSPECT_LOOK },
+	{ "n2", true, true, false, 3, 100, SUSPECT_CHANGE },
 	{ "n2", true, true, false, 4, 100, SUSPECT_LOST },
 	{ "n2", true, true, false, 2, 100, SUSPECT_LOST },
-	{ "n2", true, true, false, 0, 0, SUSPECT_LOOK },
-	{ "n1", false, true, false, 3, 100, SUSPECT_LOOK },
+	{ "n2", true, true, false, 0, 0, SUSPECT_CHANGE },
+	{ "n1", false, true, false, 3, 100, SUSPECT_CHANGE },
 	{ "n1", false, true, false, 4, 100, SUSPECT_LOST },
 	{ "n1", true, false, false, 4, 101, SUSPECT_NOTHING },
-	{ "n1", false, false, false, 4, 101, SUSPECT_LOOK },
+	{ "n1", false, false, false, 4, 101, SUSPECT_CHANGE },
 };
 
 START_TEST(state_is_compared)
@@ -351,6 +351,73 @@ START_TEST(looks_take_turns)
 }
 END_TEST
 
+/*
+ * A leader that has another message in the place of one: no look is in its way,
+ * neither one that was put off nor one under way.
+ */
+START_TEST(another_leader_is_looked_up_at_once)
+{
+	int64_t	delay_ms;
+
+	new_scrub();
+	conf->nats.scrub = 0;
+	strlcpy(fake.state.leader, "n1", sizeof(fake.state.leader));
+	checked_history();
+	if (_i == 1) {
+		lose(3, 3, true);
+		check_again();
+		ck_ok(scrub_step(&scrub, &delay_ms, &e));
+		ck_sql("look", "SELECT scrub_for FROM outbox_streams");
+		ck_assert(scrub.urgent);
+		whole_round();
+		ck_ok(scrub_step(&scrub, &delay_ms, &e));
+		ck_assert(!scrub.urgent);
+		lose(4, 4, true);
+		check_again();
+		ck_sql("look", "SELECT suspicion FROM outbox_streams");
+	}
+	sql("UPDATE outbox_streams SET look_after = NOW(6) + "
+	    "INTERVAL 1 HOUR");
+	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
+	fake.row[7] = ALIEN;
+	check_again();
+	ck_sql("change", "SELECT suspicion FROM outbox_streams");
+	/* A message that is removed meanwhile does not put it off. */
+	lose(8, 8, true);
+	check_again();
+	ck_sql("change", "SELECT suspicion FROM outbox_streams");
+	whole_round();
+	ck_sql("7", WAITING);
+}
+END_TEST
+
+/* All slices behind a message that is lacking: the stream is searched once. */
+START_TEST(what_has_moved_is_searched_once)
+{
+	new_scrub();
+	strlcpy(fake.state.leader, "n1", sizeof(fake.state.leader));
+	know("S1", 20);
+	for (unsigned i = 0; i < 3; i++)
+		deliver(i * 1000 + 1, i * 1000 + 1000, "'p00'", 3600 - i);
+	deliver(3001, 3001, "'p00'", 3000);
+	ck_assert(look());
+	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
+	fake.state.replicated = true;
+	for (uint64_t i = 4; i < 3000; i++)
+		fake.row[i] = i + 1;
+	fake.row[3000] = ALIEN;
+	check_again();
+	fake.nplaces = 0;
+	whole_round();
+	ck_sql("4", WAITING);
+	ck_sql("2996", "SELECT COUNT(*) FROM outbox "
+	    "WHERE ack_sequence = global_sequence - 1");
+	ck_has(logged(), "messages are at other sequences");
+	/* Each at its place and beside it, all in the search, and others. */
+	ck_assert_uint_le(fake.nplaces, 3000 + 2000 + 3000 + 100);
+}
+END_TEST
+
 /* Else the look would tell of losses as if somebody had removed them. */
 START_TEST(loss_ends_a_look)
 {
@@ -362,7 +429,7 @@ START_TEST(loss_ends_a_look)
 	strlcpy(fake.state.leader, "n2", sizeof(fake.state.leader));
 	check_again();
 	ck_ok(scrub_step(&scrub, &delay_ms, &e));
-	ck_sql("look", "SELECT scrub_for FROM outbox_streams");
+	ck_sql("change", "SELECT scrub_for FROM outbox_streams");
 	strlcpy(fake.state.leader, "n3", sizeof(fake.state.leader));
 	lose(5, 6, true);
 	check_again();
@@ -473,6 +540,8 @@ add_scrubs(Suite *s, const struct kind *k)
 	tcase_add_test(tc, nothing_is_known_of_unlisted_holes);
 	tcase_add_test(tc, report_tells_losses_as_holes);
 	tcase_add_test(tc, looks_take_turns);
+	tcase_add_loop_test(tc, another_leader_is_looked_up_at_once, 0, 2);
+	tcase_add_test(tc, what_has_moved_is_searched_once);
 	tcase_add_test(tc, loss_ends_a_look);
 	tcase_add_test(tc, audit_knows_of_a_loss);
 	tcase_add_test(tc, rounds_are_those_of_a_fleet);

@@ -133,7 +133,7 @@ START_TEST(another_server_is_no_restart)
 	ck_waiting(changes[_i].waiting);
 	ck_assert_uint_eq(fake.nplaces, changes[_i].nplaces);
 	ck_sql("S1,S9", "SELECT servers FROM outbox_streams");
-	ck_sql("1", "SELECT suspicion IN ('" STORE_LOOK "', '" STORE_LOST "') "
+	ck_sql("1", "SELECT suspicion IN ('" STORE_CHANGE "', '" STORE_LOST "') "
 	    "FROM outbox_streams");
 }
 END_TEST

@@ -165,4 +165,47 @@ within 60 'the stream has all messages' whole
 is "$(problem missing_messages)" '' 'none of them is told as a hole'
 stop_master "$MASTER"
 
+#
+# One that has others, and lacks no sequence, after a change that was looked up
+#
+js_api STREAM.DELETE.EVENTS '' > "$DIR/js.out"
+within 60 'a stream with three replicas, anew' cluster_stream 600
+clear_rows
+sql 'DELETE FROM outbox_streams'
+: > "$LOG"
+start_fleet
+# The newest rows are read last.
+produce --events 60000 --keys 50 --payload 100 --bulk
+within 120 '60,000 messages are delivered' is_drained
+produce_forever --keys 50 --payload 100 --rate 100
+led() { [ -n "$(sql 'SELECT leader FROM outbox_streams')" ]; }
+wait_for 30 led
+other_leads() { has_leader && [ "$LEADER" != "$1" ]; }
+# change_leader: and wait until a check has seen it
+change_leader() {
+	has_leader
+	step_down
+	wait_for 30 other_leads "$LEADER"
+	wait_for 30 is_sql "SELECT TRIM(leader) FROM outbox_streams" "$LEADER"
+}
+since=$(sql 'SELECT NOW(6)')
+change_leader
+read_since() { is_sql "SELECT scrub_whole > '$1' FROM outbox_streams" 1; }
+within 60 'another leader: 60,000 rows are read within a minute' \
+    read_since "$since"
+row=$(sql 'SELECT MAX(global_sequence) FROM outbox
+    WHERE published_at IS NOT NULL')
+place=$(sql "SELECT ack_sequence FROM outbox WHERE global_sequence = $row")
+sql "UPDATE outbox SET ack_sequence = ack_sequence - 1
+    WHERE global_sequence = $row"
+change_leader
+within 60 'the next, which has a message elsewhere: it is found' \
+    is_sql "SELECT ack_sequence FROM outbox WHERE global_sequence = $row" \
+    "$place"
+within 30 'the log tells that replicas differ' \
+    has_line "$LOG" 'warn .*: 1 messages are at other sequences'
+kill "$PRODUCER"
+wait "$PRODUCER" 2> /dev/null
+stop_master "$MASTER"
+
 done_testing
