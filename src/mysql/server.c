@@ -101,7 +101,8 @@ show(struct db *db, const char *what, const struct name *names, size_t n,
 static int
 number(const char *text)
 {
-	return text[0] == '\0' ? SERVER_UNKNOWN : atoi(text);
+	return text[0] == '\0' ? SERVER_UNKNOWN :
+	    (int)strtol(text, NULL, 10);
 }
 
 static bool

@@ -91,7 +91,8 @@ read_by schema print			# reads no table
 ASKING=$READ
 
 FEW=4000
-bound 11000 status	# two for each label that may have strays beside it
+# Two for each label that may have strays beside it, and what the server is.
+bound 11500 status
 bound $FEW workers
 bound 7000 partitions list
 bound $FEW messages list
