@@ -258,7 +258,7 @@ EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
 	tests/chaos/servers.sh tests/examples/nats.php \
 	tests/examples/run_examples.sh tests/examples/run_receiver.sh \
 	tests/lib/browser.sh tests/lib/cluster.sh tests/lib/cppcheck.cfg \
-	tests/lib/ctl.sh tests/lib/gcov_exit.c tests/lib/http.sh \
+	tests/lib/ctl.sh tests/lib/gcov_exit.c tests/lib/http.sh tests/lib/kafka.sh \
 	tests/lib/inline.sh tests/lib/lib.sh tests/lib/manual.sh tests/lib/nodes.sh \
 	tests/lib/pauses.sh tests/lib/pillar.sh \
 	tests/lib/pillar.sql tests/lib/pool.sh tests/lib/prune.sh \

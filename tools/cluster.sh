@@ -173,6 +173,18 @@ start_nats() {
 	done
 }
 
+# The controller is n1's: without it nobody else becomes a leader.
+start_kafka() {
+	local i
+	member 1 "default.replication.factor=$n" "$@"
+	local -x OUTBOX_SANDBOX_CONTROLLER
+	OUTBOX_SANDBOX_CONTROLLER=$(address 1):$(sed -n \
+	    's/^CONTROLLER_PORT=//p' "$D/n1/env")
+	for ((i = 2; i <= n; i++)); do
+		member "$i" "node.id=$i" "default.replication.factor=$n" "$@"
+	done
+}
+
 # nats_page DIR PAGE: of its monitor
 nats_page() {
 	local web
@@ -244,8 +256,8 @@ cmd_cluster() {
 	case $kind in
 	galera|replicas) server=mariadb ;;
 	group|mysql-replicas) server=mysql ;;
-	nats) server=nats ;;
-	*) die "$kind: use galera, group, replicas, mysql-replicas or nats" ;;
+	nats|kafka) server=$kind ;;
+	*) die "$kind: use galera, group, replicas, mysql-replicas, nats or kafka" ;;
 	esac
 	[ "$kind" != galera ] || [ -e "$galera" ] ||
 	    { say "galera: no $galera (package galera-4)"; exit 77; }

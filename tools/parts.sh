@@ -132,7 +132,7 @@ part_analyzers() {
 	need_main
 	step 'manual pages' mandoc -T lint -W warning man/*.[1578]
 	step 'shellcheck' shellcheck -S warning quickstart tools/sandbox \
-	    tools/cluster.sh tools/wsrep_sst_copied \
+	    tools/cluster.sh tools/kafka.sh tools/wsrep_sst_copied \
 	    tools/build.sh tools/check tools/parts.sh tools/due.sh \
 	    tools/slow tools/test tools/top_pictures \
 	    tests/*.sh tests/*/*.sh tests/fuzz/run tools/coverage \

@@ -39,5 +39,5 @@ $(analyzed:.c=.analyze): %.analyze:
 	    -o /dev/null
 
 EXTRA_DIST += tools/build.sh tools/check tools/cluster.sh tools/coverage \
-	tools/due.sh tools/embed tools/parts.sh tools/sandbox tools/slow \
+	tools/due.sh tools/embed tools/kafka.sh tools/parts.sh tools/sandbox tools/slow \
 	tools/test tools/top_pictures tools/wsrep_sst_copied

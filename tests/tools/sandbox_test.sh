@@ -276,6 +276,30 @@ nats_cluster() {
 	    becomes 2 routes 1
 }
 
+kafka_topics() { "$tool" kafka-tool "$1" TopicCommand "${@:2}"; }
+
+kafka() {
+	local at=$dir/kafka1
+	"$tool" kafka-tree || return
+	"$tool" start kafka "$at" message.max.bytes=2000 &&
+	    running "$at" && is "$(of "$at" KIND)" kafka &&
+	    [[ $(of "$at" VERSION) == 4.* ]] &&
+	    kafka_topics "$at" --create --topic t --partitions 2 &&
+	    killed "$at" && restarted "$at" &&
+	    is "$(kafka_topics "$at" --list)" t && stop "$at"
+}
+
+# Without one of them another leads what it has led.
+kafka_cluster() {
+	kafka_topics "$dir/kafka/n1" --create --topic t --partitions 3 &&
+	    "$tool" kill "$dir/kafka/n2" &&
+	    becomes 0 led_by 2 && "$tool" restart "$dir/kafka/n2"
+}
+led_by() {
+	kafka_topics "$dir/kafka/n1" --describe --topic t |
+	    grep -c "Leader: $1"
+}
+
 # The same member is without a link, then without one to the others.
 cut_and_joined() {
 	local at=$dir/galera
@@ -324,7 +348,8 @@ try "the copy of a running directory counts as stopped" copy_is_stopped
 try "a failed start says why and leaves no server" says_why
 try "stop of a directory that does not exist succeeds" "$tool" stop "$dir/none"
 try "mysql: start, sql, kill, restart, stop" mysql
-for kind in nats replicas galera group; do
+try "kafka: start, topics, kill, restart, stop" kafka
+for kind in nats replicas galera group kafka; do
 	try "cluster $kind: a member goes and comes" cluster $kind
 done
 try 'cluster: links are cut and mended' cut_and_joined
