@@ -150,10 +150,29 @@ fault_peers() { "$SANDBOX" cut "$DIR/$1" peers; mend "$@"; }
 fault_step_down() { step_down; hold 1000 "${@:3}"; }
 mend() { hold "${@:2}"; "$SANDBOX" join "$DIR/$1"; }
 
+# A node that leaves while the others lose each other takes the majority along:
+# Galera stands still until an operator names the node that is furthest.
+choose_primary() {
+	local node furthest
+	for node in "${NODES[@]}"; do
+		[ "$(wsrep "$node" cluster_status)" != Primary ] || return
+	done
+	furthest=$(for node in "${NODES[@]}"; do
+		echo "$(wsrep "$node" last_committed || echo 0) $node"
+	done | sort -n | tail -n 1 | cut -d' ' -f2)
+	note "$furthest is made the primary component"
+	node_sql "$furthest" \
+	    "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'"
+}
+
 # One that does not come back by itself is started again, by an operator.
 whole_again() {
 	local node
 	wait_for 60 nodes_are_whole && return
+	[ "$CLUSTER" != galera ] || {
+		choose_primary
+		wait_for 60 nodes_are_whole && return
+	}
 	for node in "${NODES[@]}"; do
 		note "$node is started again"
 		node_stop "$node"
