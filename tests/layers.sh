@@ -269,6 +269,13 @@ by_hand() {
 }
 is "$(by_hand "$srcdir/src")" '' 'only literals are taken for SQL'
 
+# What drivers differ in is a field of struct pub_ops or driver_traits.
+names_drivers() {
+	(cd "$1" && grep -rnE '\<DRIVER_[A-Z]' --include='*.[ch]' . |
+	    sed 's|^\./||' | grep -vE '^(conf|drivers)/')
+}
+is "$(names_drivers "$srcdir/src")" '' 'no driver is asked for by its name'
+
 # Wrong on purpose.
 cp -R "$srcdir/src" "$DIR/src"
 chmod -R u+w "$DIR/src"
@@ -288,6 +295,8 @@ is "$(lists "$DIR/src" | tail -n 1)" '< store: src/store/new.h' \
 
 echo 'filter_put_key(s, (struct sql){ x }, key);' >> "$DIR/src/store/prune.c"
 like "$(by_hand "$DIR/src")" 'store/prune.c' 'a text as SQL: noticed'
+echo 'bool b = driver == DRIVER_NATS;' >> "$DIR/src/publish/relay.c"
+like "$(names_drivers "$DIR/src")" '^publish/relay.c' 'a driver by its name: noticed'
 ! is_short || done_testing
 
 mkdir "$DIR/src/attic"

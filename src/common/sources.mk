@@ -1,4 +1,5 @@
 liboutbox_a_SOURCES += \
+	src/common/advice.c src/common/advice.h \
 	src/common/away.c src/common/away.h \
 	src/common/command_file.c src/common/command_file.h \
 	src/common/exits.h \

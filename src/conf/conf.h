@@ -437,6 +437,13 @@ void		 conf_counts(const struct conf *, struct counts *);
 /* True if publish.driver is this one, or that of a route. */
 bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 
+/* The same, for what is in a section of keys. */
+bool		 conf_uses_nats(const struct conf *);
+bool		 conf_uses_http(const struct conf *);
+
+/* True if what no route takes goes to a stream, whether or not it is named. */
+bool		 conf_goes_to_stream(const struct conf *);
+
 /* True if some messages go elsewhere than to NATS. */
 bool		 conf_goes_elsewhere(const struct conf *);
 
@@ -445,6 +452,11 @@ bool		 conf_goes_elsewhere(const struct conf *);
  * be looked up by their sequences; "": there is none, or NATS is not used.
  */
 const char	*conf_stream(const struct conf *);
+
+struct buf;
+/* Append the items of a list, with this text between them. */
+void		 conf_put_list(struct buf *, const struct conf_list *,
+		    const char *between);
 
 /* The host of a URL or of HOST:PORT, without brackets. */
 #define CONF_HOST	256

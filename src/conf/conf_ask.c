@@ -10,6 +10,8 @@
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 
+#include "util/buf.h"
+
 bool
 conf_has_items(const struct conf_key *k)
 {
@@ -223,11 +225,35 @@ conf_goes_elsewhere(const struct conf *c)
 	return false;
 }
 
+bool
+conf_uses_nats(const struct conf *c)
+{
+	return conf_uses_driver(c, DRIVER_NATS);
+}
+
+bool
+conf_uses_http(const struct conf *c)
+{
+	return conf_uses_driver(c, DRIVER_HTTP);
+}
+
+bool
+conf_goes_to_stream(const struct conf *c)
+{
+	return c->publish.driver == DRIVER_NATS && !c->nats.core;
+}
+
 const char *
 conf_stream(const struct conf *c)
 {
-	return conf_uses_driver(c, DRIVER_NATS) && !c->nats.core ?
-	    c->nats.stream : "";
+	return conf_uses_nats(c) && !c->nats.core ? c->nats.stream : "";
+}
+
+void
+conf_put_list(struct buf *b, const struct conf_list *l, const char *between)
+{
+	for (size_t i = 0; i < l->n; i++)
+		buf_printf(b, "%s%s", i == 0 ? "" : between, l->items[i]);
 }
 
 bool

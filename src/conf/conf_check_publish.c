@@ -162,7 +162,7 @@ check_drivers(const struct conf_draft *d, struct err *e)
 		return conf_blame(d, "nats.core", e, "true cannot be checked "
 		    "against a stream: set nats.stream: \"\"");
 	/* Keys that need a broker. */
-	if (conf_uses_driver(c, DRIVER_NATS))
+	if (conf_uses_nats(c))
 		return 0;
 	if (c->wake.subject[0] != '\0')
 		return conf_blame(d, "wake.subject", e,

@@ -110,7 +110,7 @@ conf_check_http_secrets(const struct conf *c, struct err *e)
 	const struct conf_header	*h = c->http.headers.items;
 	char				*secret;
 
-	if (!conf_uses_driver(c, DRIVER_HTTP))
+	if (!conf_uses_http(c))
 		return 0;
 	if (check_file(c, "http.tls.key", c->http.tls.key, e) < 0)
 		return -1;

@@ -81,7 +81,7 @@ warn_http(const struct warn *w)
 	const char			*secrets = secrets_of(c);
 	struct err			 e;
 
-	if (!conf_uses_driver(c, DRIVER_HTTP))
+	if (!conf_uses_http(c))
 		return;
 	if (!c->http.tls.verify)
 		warn(w, "http", "http.tls.verify is false: whoever answers at "
@@ -113,7 +113,7 @@ warn_nats(const struct warn *w)
 				    c->nats.password_env[0] != '\0';
 	char			 host[CONF_HOST];
 
-	if (!conf_uses_driver(c, DRIVER_NATS) || (!token && !password))
+	if (!conf_uses_nats(c) || (!token && !password))
 		return;
 	for (size_t i = 0; i < c->nats.servers.n; i++) {
 		const char *server = c->nats.servers.items[i];

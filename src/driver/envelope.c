@@ -8,7 +8,7 @@
 
 #include "driver/envelope_impl.h"
 
-#include "driver/url_path.h"
+#include "drivers/traits/traits.h"
 #include "util/printable.h"
 
 /* A larger body gives its memory back. */
@@ -91,7 +91,7 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 		buf_str(&v->text, f->stream);
 		envelope_close_header(v);
 	}
-	if (f->driver == DRIVER_NATS && f->origin != NULL &&
+	if (traits[f->driver]->has_stream && f->origin != NULL &&
 	    f->origin[0] != '\0') {
 		envelope_open_header(v, MESSAGE_ORIGIN_HEADER);
 		buf_str(&v->text, f->origin);
@@ -123,50 +123,6 @@ add_columns(struct envelope *v, const struct envelope_form *f,
 	add_column(v, ENVELOPE_CONTENT_TYPE, content_type(f, m));
 }
 
-static int
-check_message_subject(const char *subject, size_t len, struct err *e)
-{
-	char	before = '.';
-
-	/* A row must not reach the server's own API, such as a purge. */
-	if (subject[0] == '$' || strncmp(subject, "_INBOX.", 7) == 0)
-		return err_set(e, "subject \"%s\" is not legal: it is "
-		    "reserved for the server", subject);
-	if (len > ENVELOPE_MAX_SUBJECT)
-		return err_set(e, "subject of %zu bytes is longer than %d", len,
-		    ENVELOPE_MAX_SUBJECT);
-	for (size_t i = 0; i < len; before = subject[i++]) {
-		unsigned char c = (unsigned char)subject[i];
-
-		if (c <= ' ' || c == 0x7f)
-			return err_set(e, "subject \"%s\" is not legal: it "
-			    "holds a blank or a control character", subject);
-		if (c == '*' || c == '>')
-			return err_set(e, "subject \"%s\" is not legal: it "
-			    "holds a wildcard", subject);
-		if (c == '.' && before == '.')
-			return err_set(e, "subject \"%s\" is not legal: it "
-			    "has an empty token", subject);
-	}
-	if (before == '.')
-		return err_set(e, "subject \"%s\" is not legal: it has an "
-		    "empty token", subject);
-	return 0;
-}
-
-/* True if the bytes can be one or several tokens of a subject. */
-static bool
-is_tokens(struct bytes b)
-{
-	if (!printable_is(b.data, b.len) || b.len == 0 ||
-	    b.data[0] == '.' || b.data[b.len - 1] == '.')
-		return false;
-	return memchr(b.data, ' ', b.len) == NULL &&
-	    memchr(b.data, '*', b.len) == NULL &&
-	    memchr(b.data, '>', b.len) == NULL &&
-	    memmem(b.data, b.len, "..", 2) == NULL;
-}
-
 static bool
 is_name(const char *name, size_t len, const char *other)
 {
@@ -177,14 +133,15 @@ static void
 put_placeholder(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, const char *name, size_t len)
 {
-	bool		 in_subject = f->driver == DRIVER_NATS;
+	const struct driver_traits	*t = traits[f->driver];
+	bool		 as_it_is = t->put_value == NULL;
 	bool		 key = is_name(name, len, "stream_id");
-	struct buf	*b = in_subject ? &v->text : &v->scratch;
+	struct buf	*b = as_it_is ? &v->text : &v->scratch;
 
-	if (!in_subject)
+	if (!as_it_is)
 		buf_clear(b);
-	/* A key may have any bytes; in a subject such a key is hex digits. */
-	if (key && in_subject && m->key.data != NULL && !is_tokens(m->key))
+	/* A key may have any bytes. */
+	if (key && as_it_is && m->key.data != NULL && !t->takes_key(m->key))
 		printable_put_hex(b, m->key.data, m->key.len);
 	else if (key)
 		put_bytes(b, m->key);
@@ -192,9 +149,8 @@ put_placeholder(struct envelope *v, const struct envelope_form *f,
 		put_bytes(b, m->partition);
 	else if (m->type.data != NULL)		/* event_type or topic */
 		type_tokens_put(b, &f->types, m->type);
-	/* Any value can be a segment of a path. */
-	if (!in_subject)
-		url_path_put(&v->text, b->data, b->len);
+	if (!as_it_is)
+		t->put_value(&v->text, b->data, b->len);
 }
 
 static int
@@ -202,6 +158,8 @@ put_subject(struct envelope *v, const struct envelope_form *f,
     const struct msg *m, struct err *e)
 {
 	const char	*p = f->subject, *open;
+	int		(*check)(const char *, size_t, struct err *) =
+			    traits[f->driver]->check;
 
 	v->subject = v->text.len;
 	while ((open = strchr(p, '{')) != NULL) {
@@ -213,25 +171,8 @@ put_subject(struct envelope *v, const struct envelope_form *f,
 	}
 	buf_str(&v->text, p);
 	buf_add(&v->text, "", 1);
-	if (f->driver == DRIVER_NATS)
-		return check_message_subject(envelope_subject(v),
-		    v->text.len - v->subject - 1, e);
-	return f->driver == DRIVER_HTTP ? url_path_check(envelope_subject(v),
-	    e) : 0;
-}
-
-/* What a message without a template of its own is called at a destination. */
-static const char *
-template_of(const struct conf *c, enum conf_driver driver)
-{
-	switch (driver) {
-	case DRIVER_NATS:
-		return c->nats.subject;
-	case DRIVER_HTTP:
-		return c->http.path;
-	default:
-		return "{event_type}";
-	}
+	return check == NULL ? 0 : check(envelope_subject(v),
+	    v->text.len - v->subject - 1, e);
 }
 
 struct envelope_form
@@ -240,8 +181,8 @@ envelope_form_of(const struct conf *c, const char *prefix)
 	enum conf_driver	driver = (enum conf_driver)c->publish.driver;
 
 	return (struct envelope_form){ .driver = driver,
-	    .subject = template_of(c, driver), .id_prefix = prefix,
-	    .stream = driver == DRIVER_NATS ? conf_stream(c) : "",
+	    .subject = traits_template(c, NULL), .id_prefix = prefix,
+	    .stream = traits[driver]->has_stream ? conf_stream(c) : "",
 	    .endpoint = c->http.endpoint,
 	    .kind = (enum conf_envelope)c->publish.envelope,
 	    .source = c->publish.source, .types = type_tokens_of(c) };
@@ -252,12 +193,10 @@ envelope_form_of_route(const struct conf *c, const struct conf_route *r,
     const struct envelope_form *form)
 {
 	struct envelope_form	f = *form;
-	const char		*own;
 
 	f.driver = (enum conf_driver)r->driver;
-	own = f.driver == DRIVER_NATS ? r->subject : r->path;
-	f.subject = own[0] != '\0' ? own : template_of(c, f.driver);
-	f.stream = f.driver == DRIVER_NATS ? conf_stream(c) : "";
+	f.subject = traits_template(c, r);
+	f.stream = traits[f.driver]->has_stream ? conf_stream(c) : "";
 	if (r->endpoint[0] != '\0')
 		f.endpoint = r->endpoint;
 	if (r->envelope != CONF_INHERIT)

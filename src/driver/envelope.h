@@ -17,7 +17,6 @@
 #include "driver/type_tokens.h"
 
 #define ENVELOPE_MAX_HEADERS	64
-#define ENVELOPE_MAX_SUBJECT	3000	/* a server's line: 4096 in all */
 
 #define ENVELOPE_CONTENT_TYPE	"Content-Type"
 

@@ -10,6 +10,7 @@
 #include <bsd/string.h>
 #include <jansson.h>
 
+#include "drivers/traits/traits.h"
 #include "util/clock.h"
 
 /* The metadata of a message, parsed when the first route asks for it. */
@@ -98,7 +99,7 @@ route_of(const struct route_set *set, const struct msg *m)
 	return &set->routes[i];
 }
 
-/* Each endpoint is a destination, and NATS is one for all routes to it. */
+/* Each route is a destination, but for those to the broker of the stream. */
 static void
 init_route(struct route_set *set, size_t i, enum conf_driver driver)
 {
@@ -106,8 +107,9 @@ init_route(struct route_set *set, size_t i, enum conf_driver driver)
 	const struct conf_route	*rule = r->rule;
 
 	r->driver = driver;
-	r->destination = driver == DRIVER_NATS ? ROUTE_NATS : (unsigned)i + 1;
-	if (driver == DRIVER_NATS)
+	r->destination = traits[driver]->has_stream ? ROUTE_STREAM :
+	    (unsigned)i + 1;
+	if (r->destination == ROUTE_STREAM)
 		r->group[0] = '\0';
 	else if (rule == NULL)
 		strlcpy(r->group, "publish.driver", sizeof(r->group));
@@ -139,7 +141,7 @@ route_set_init(struct route_set *set, const struct conf *c,
 const char *
 route_name(const struct route_set *set, unsigned destination)
 {
-	return destination == ROUTE_NATS ? "route to the broker" :
+	return destination == ROUTE_STREAM ? "route to the broker" :
 	    set->routes[destination - 1].group;
 }
 

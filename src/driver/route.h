@@ -14,14 +14,14 @@
 #include "common/msg.h"
 #include "driver/envelope.h"
 
-/* NATS, which is 0, one for each route, the driver of the rest, and nowhere. */
+/* ROUTE_STREAM, one for each route, the driver of the rest, and nowhere. */
 #define ROUTE_DESTINATIONS	(CONF_ROUTES_MAX + 3)
 
 /* Of what has no route, and waits for one. */
 #define ROUTE_NOWHERE	(ROUTE_DESTINATIONS - 1)
 
-/* The destination of all routes to NATS, which is one broker. */
-#define ROUTE_NATS	0
+/* That of all routes to the driver whose trait is has_stream: one broker. */
+#define ROUTE_STREAM	0
 
 struct route {
 	const struct conf_route	*rule;		/* NULL: no route matched */

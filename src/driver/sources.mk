@@ -11,6 +11,5 @@ liboutbox_a_SOURCES += \
 	src/driver/stored.h \
 	src/driver/stream_report.h \
 	src/driver/type_tokens.c src/driver/type_tokens.h \
-	src/driver/url_path.c src/driver/url_path.h \
 	src/driver/verdict.c src/driver/verdict.h
 EXTRA_DIST += src/driver/README.md

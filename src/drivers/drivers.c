@@ -13,13 +13,14 @@ static struct pub (*const makers[])(const struct conf *, const char *) = {
 	[DRIVER_DISCARD] = discard_new,
 };
 
-void
+size_t
 drivers_new(struct pub pubs[CONF_DRIVERS], const struct conf *c,
     const char *name)
 {
 	for (size_t i = 0; i < CONF_DRIVERS; i++)
 		pubs[i] = conf_uses_driver(c, (enum conf_driver)i) ?
 		    makers[i](c, name) : (struct pub){ NULL, NULL };
+	return DRIVER_NATS;
 }
 
 struct pub
@@ -36,7 +37,7 @@ drivers_new_first(const struct conf *c, const char *name)
 struct pub
 drivers_new_asked(const struct conf *c, const char *name)
 {
-	if (!conf_uses_driver(c, DRIVER_NATS) || c->nats.core)
+	if (!conf_uses_nats(c) || c->nats.core)
 		return (struct pub){ NULL, NULL };
 	return bus_new(c, name);
 }

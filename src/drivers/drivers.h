@@ -14,9 +14,10 @@
 /*
  * One for each driver that is used, by driver, not connected yet.  conf is
  * borrowed; name is how the destination may know this process.  Each is to be
- * freed by pub_free().
+ * freed by pub_free().  Returns the place of the one that has a stream, whether
+ * or not it is used: see drivers/traits/traits.h.
  */
-void		drivers_new(struct pub[CONF_DRIVERS], const struct conf *,
+size_t		drivers_new(struct pub[CONF_DRIVERS], const struct conf *,
 		    const char *name);
 
 /* The same for one driver: the broker's, if it is used. */

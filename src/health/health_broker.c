@@ -32,8 +32,7 @@ health_judge_broker(struct health *h)
 		health_broker_remedy(h->conf, error, &remedy);
 		health_add(h, HEALTH_BROKER, (struct health_about){ 0 },
 		    remedy.data, "the %s cannot be used: %s",
-		    h->conf->publish.driver == DRIVER_NATS ? "broker" :
-		    "destination", error);
+		    traits_of(h->conf, NULL)->noun, error);
 		buf_free(&remedy);
 	}
 	if (unfit[0] != '\0')

@@ -35,20 +35,19 @@ judge_destination(struct health *h, const json_t *d, const json_t *here)
 	const struct conf_route	*rule = conf_route(h->conf, name);
 	const char		*why = health_text(d, "why");
 	const json_t		*backlog = json_object_get(h->state, "backlog");
-	int			 driver = rule == NULL ?
-				    h->conf->publish.driver : rule->driver;
+	const struct driver_traits *to = traits_of(h->conf, rule);
 	struct buf		 remedy = { 0 };
 
 	if (strcmp(health_text(d, "state"), "fails") != 0 ||
 	    health_number(d, "for_ms") < BLIP_MS ||
-	    (driver == DRIVER_NATS && is_explained(h, here)))
+	    (to->has_stream && is_explained(h, here)))
 		return;
 	/* If nothing waits for it any more, what it did is the past. */
 	if (json_is_object(backlog) &&
 	    json_is_true(json_object_get(backlog, "exact")) &&
 	    health_number(backlog, "waiting") == 0)
 		return;
-	health_destination_remedy(h->conf, rule, why, &remedy);
+	to->put_remedy(h->conf, rule, why, &remedy);
 	health_add(h, HEALTH_DESTINATION_FAILS, (struct health_about){
 	    health_member(d, "since"), json_pack("{s:s}", "destination",
 	    name) }, remedy.data, "%s%s (%s) takes no messages: %s",

@@ -51,7 +51,7 @@ put_remedy(const struct health *h, const char *state, const char *why,
 	else if (strcmp(state, "no database") == 0)
 		health_database_remedy(h, why, b);
 	else if (strcmp(state, "paused") == 0 &&
-	    h->conf->publish.driver != DRIVER_NATS)
+	    !traits_of(h->conf, NULL)->has_stream)
 		health_broker_remedy(h->conf, why, b);
 	else if (strcmp(state, "paused") == 0)
 		buf_str(b, health_refusal_remedy(why) != NULL ?

@@ -3,6 +3,7 @@
 #define OUTBOX_HEALTH_IMPL_H
 
 #include "health/health.h"
+#include "drivers/traits/traits.h"
 #include "util/buf.h"
 
 enum health_id {
@@ -76,10 +77,6 @@ void	health_broker_remedy(const struct conf *, const char *error,
 	    struct buf *);
 void	health_database_remedy(const struct health *, const char *error,
 	    struct buf *);
-
-/* The same of a destination; rule NULL: of what no route takes. */
-void	health_destination_remedy(const struct conf *,
-	    const struct conf_route *rule, const char *error, struct buf *);
 
 void	health_judge_database(struct health *);	/* health_database.c */
 void	health_judge_cluster(struct health *);	/* health_cluster.c */

@@ -115,7 +115,7 @@ judge_refused(struct health *h, const json_t *b)
 {
 	const char	*error = health_text(b, "error");
 	long long	 keys = health_number(b, "keys");
-	const char	*remedy = h->conf->publish.driver == DRIVER_NATS ?
+	const char	*remedy = traits_of(h->conf, NULL)->has_stream ?
 			    health_refusal_remedy(error) : NULL;
 	struct health_about about = { .since = health_member(b, "since") };
 

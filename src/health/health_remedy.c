@@ -1,14 +1,10 @@
-/* health_remedy.c - what to do about an error of the broker or the database */
+/* health_remedy.c - what to do about an error of the stream or the database */
 
 #include "health/health_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* A part of an error's text, and its remedy. */
-struct advice {
-	const char	*part, *remedy;
-};
+#include "common/advice.h"
 
 /* Parts of texts: see STORE_LOCKED and DB_TOO_SLOW. */
 #define LOCKED		"another session has locked"
@@ -30,32 +26,6 @@ struct advice {
 #define UPGRADE		"as an administrator, outboxctl schema upgrade " \
 			"--admin root"
 
-
-static const struct advice of_broker[] = {
-	{ "uthorization", "correct the login in the section nats, or the "
-	  "account on the server" },
-	{ "uthentication", "correct the login in the section nats, or the "
-	  "account on the server" },
-	{ "aximum connections", "end connections of other clients, or raise "
-	  "max_connections in the server's configuration, or for the account" },
-	{ "aximum account active connections", "end connections of other "
-	  "clients of the account, or raise its limit" },
-	{ "ermissions Violation", "give the account the rights of "
-	  "outbox.yml(5)" },
-	{ "ecure Connection", "set nats.tls, which the server asks for or "
-	  "lacks" },
-	{ "xpired", "renew the credentials, or the certificate" },
-	{ "JetStream does not answer", "turn on JetStream in the server's "
-	  "configuration, or for the account; a full disk may have turned it "
-	  "off: the log of the server tells" },
-	{ "no answer to", "if the disk of the broker is full, make room, and "
-	  "restart it if it still gives no answer; if it is not busy, give "
-	  "the account the rights of outbox.yml(5)" },
-	{ "TLS", "correct nats.tls, or the server's certificate" },
-	{ "SSL", "correct nats.tls, or the server's certificate" },
-	{ "certificate", "correct nats.tls, or the server's certificate" },
-};
-
 /* Why the broker takes nothing, or none of a type. */
 static const struct advice of_refusal[] = {
 	{ "no space left", "make room on the disk of the broker, where its "
@@ -73,21 +43,7 @@ static const struct advice of_refusal[] = {
 	  "its disk may be full (make room, and restart it if it still gives "
 	  "no answer), or the stream has no leader; outboxctl stream info "
 	  "shows the stream" },
-};
-
-static const struct advice of_endpoint[] = {
-	{ "token", "correct http.token_file or http.token_env" },
-	{ "signing_keys", "correct http.signing_keys" },
-	{ "HTTP 401", "correct http.token_file or http.signing_keys, or what "
-	  "the endpoint expects" },
-	{ "HTTP 407", "let the proxy of http.proxy pass requests of this "
-	  "host" },
-	{ "HTTP 3", "correct http.endpoint, or set http.follow_redirects: "
-	  "true" },
-	{ "allow_private", "correct http.endpoint, or allow private "
-	  "addresses" },
-	{ "certificate", "correct http.tls, or the server's certificate" },
-	{ "SSL", "correct http.tls, or the server's certificate" },
+	{ NULL, NULL }
 };
 
 static const struct advice of_database[] = {
@@ -133,89 +89,23 @@ static const struct advice of_database[] = {
 	{ "read-only", MAKE_PRIMARY },
 	{ "TLS", "correct mysql.tls, or the server's certificate" },
 	{ "SSL", "correct mysql.tls, or the server's certificate" },
+	{ NULL, NULL }
 };
 
 /* Of what nobody has foreseen. */
 #define UNKNOWN		"the error log of the database server tells more; " \
 			"outboxctl schema check compares the tables"
 
-static const char *
-find_advice(const struct advice *all, size_t n, const char *error)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strstr(error, all[i].part) != NULL)
-			return all[i].remedy;
-	return NULL;
-}
-
 const char *
 health_refusal_remedy(const char *error)
 {
-	return find_advice(of_refusal, sizeof(of_refusal) /
-	    sizeof(of_refusal[0]), error);
-}
-
-static void
-put_list(struct buf *b, const struct conf_list *l)
-{
-	for (size_t i = 0; i < l->n; i++)
-		buf_printf(b, "%s%s", i == 0 ? "" : " or ", l->items[i]);
-}
-
-/* What it answers is its own affair, which its log explains. */
-static void
-put_remedy_of_endpoint(const struct conf *conf, const struct conf_route *rule,
-    const char *error, struct buf *b)
-{
-	const char	*known = find_advice(of_endpoint, sizeof(of_endpoint) /
-			    sizeof(of_endpoint[0]), error);
-	bool		 own = rule != NULL && rule->endpoint[0] != '\0';
-	char		 key[100];
-
-	snprintf(key, sizeof(key), own ? "endpoint of route %s" :
-	    "http.endpoint", own ? rule->name : "");
-	if (known != NULL)
-		buf_str(b, known);
-	else if (strncmp(error, "HTTP ", 5) == 0)
-		buf_printf(b, "the log of the server at %s tells why it "
-		    "answers so; mend it, or correct %s: what waits is sent "
-		    "again by itself", own ? rule->endpoint :
-		    conf->http.endpoint, key);
-	else
-		buf_printf(b, "start the server at %s, or correct %s", own ?
-		    rule->endpoint : conf->http.endpoint, key);
-}
-
-void
-health_destination_remedy(const struct conf *conf,
-    const struct conf_route *rule, const char *error, struct buf *b)
-{
-	const char	*known = find_advice(of_broker, sizeof(of_broker) /
-			    sizeof(of_broker[0]), error);
-
-	switch (rule == NULL ? conf->publish.driver : rule->driver) {
-	case DRIVER_NATS:
-		if (known != NULL) {
-			buf_str(b, known);
-			break;
-		}
-		buf_str(b, "start the NATS server at ");
-		put_list(b, &conf->nats.servers);
-		buf_str(b, ", or correct nats.servers");
-		break;
-	case DRIVER_HTTP:
-		put_remedy_of_endpoint(conf, rule, error, b);
-		break;
-	default:
-		buf_str(b, "make room, or start the program that reads the "
-		    "output of the daemon");
-	}
+	return advice_find(of_refusal, error);
 }
 
 void
 health_broker_remedy(const struct conf *conf, const char *error, struct buf *b)
 {
-	health_destination_remedy(conf, NULL, error, b);
+	traits_of(conf, NULL)->put_remedy(conf, NULL, error, b);
 }
 
 /* The server tells where it writes, if it answers at all. */
@@ -239,8 +129,7 @@ health_database_remedy(const struct health *h, const char *error,
     struct buf *b)
 {
 	const struct conf *conf = h->conf;
-	const char	*known = find_advice(of_database, sizeof(of_database) /
-			    sizeof(of_database[0]), error);
+	const char	*known = advice_find(of_database, error);
 
 	if (strstr(error, "(1205)") != NULL || strstr(error, LOCKED) != NULL) {
 		buf_str(b, "an administrator of the server sees who holds the "
@@ -268,7 +157,7 @@ health_database_remedy(const struct health *h, const char *error,
 		    conf->mysql.socket);
 	else {
 		buf_str(b, "start the database server at ");
-		put_list(b, &conf->mysql.hosts);
+		conf_put_list(b, &conf->mysql.hosts, " or ");
 		buf_str(b, ", or correct mysql.hosts");
 	}
 }

@@ -18,6 +18,7 @@
 
 #include <bsd/unistd.h>
 
+#include "drivers/traits/traits.h"
 #include "janitor/janitor.h"
 #include "listener/listener.h"
 #include "monitor/monitor.h"
@@ -47,7 +48,7 @@ run_worker(struct master *m, struct slot *s)
 	a.report = m->a->report;
 	/* The messages themselves may be on standard output. */
 	a.report.silent = m->a->report.silent ||
-	    conf_uses_driver(m->conf, DRIVER_STDOUT);
+	    traits_take_stdout(m->conf);
 	memcpy(a.id, s->id, sizeof(a.id));
 	a.predecessors = xcalloc(s->npredecessors + 1, IDENT_SIZE);
 	for (size_t i = 0; i < s->npredecessors; i++)

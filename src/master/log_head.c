@@ -4,42 +4,57 @@
 
 #include <string.h>
 
+#include "drivers/traits/traits.h"
 #include "util/buf.h"
 #include "util/log.h"
 
-static void
-put_list(struct buf *b, const struct conf_list *l)
+#define OF_ALL	8	/* fields that do not depend on drivers, and the end */
+
+/* Add what is told of a driver; returns the place of the next field. */
+static struct log_field *
+add_driver(struct log_field *f, const struct conf *c,
+    const struct driver_traits *t, struct buf *list)
 {
-	for (size_t i = 0; i < l->n; i++)
-		buf_printf(b, "%s%s", i == 0 ? "" : ",", l->items[i]);
+	for (const struct traits_setting *s = t->head; s->name != NULL; s++) {
+		const void *at = (const char *)c + s->at;
+
+		if (s->is_list)
+			conf_put_list(list, at, ",");
+		*f++ = (struct log_field)LOG_TEXT(s->name, s->is_list ?
+		    list->data : *(char *const *)at);
+	}
+	return f;
 }
 
 void
 log_head_write(const char *text, const struct conf *c, const char *path,
     uint32_t generation)
 {
-	struct buf	db = { 0 }, nats = { 0 };
+	struct log_field	 fields[OF_ALL + CONF_DRIVERS * TRAITS_HEAD] = {
+		LOG_TEXT("version", PACKAGE_VERSION), LOG_TEXT("config", path),
+		LOG_NUMBER("generation", generation),
+		LOG_NUMBER("workers", c->master.workers) };
+	struct log_field	*f = &fields[4];
+	struct buf		 db = { 0 }, lists[CONF_DRIVERS] = { { 0 } };
 
 	/* Addresses have neither users nor passwords: conf refuses those. */
 	if (c->mysql.socket[0] != '\0')
 		buf_str(&db, c->mysql.socket);
 	else
-		put_list(&db, &c->mysql.hosts);
+		conf_put_list(&db, &c->mysql.hosts, ",");
 	buf_printf(&db, "/%s", c->mysql.database);
-	if (conf_uses_driver(c, DRIVER_NATS))
-		put_list(&nats, &c->nats.servers);
-	log_head(LOG_FIELDS(LOG_TEXT("version", PACKAGE_VERSION),
-	    LOG_TEXT("config", path), LOG_NUMBER("generation", generation),
-	    LOG_NUMBER("workers", c->master.workers),
-	    LOG_TEXT("database", db.data), LOG_TEXT("nats", nats.data),
-	    LOG_TEXT("stream", nats.data == NULL ? NULL : c->nats.stream),
-	    LOG_TEXT("subject", nats.data == NULL ? NULL : c->nats.subject),
-	    LOG_TEXT("endpoint", conf_uses_driver(c, DRIVER_HTTP) ?
-	    c->http.endpoint : NULL),
-	    LOG_NUMBER("partition_count", c->outbox.partition_count),
-	    LOG_TEXT("leasing", c->worker.leasing ? NULL : "off")), "%s", text);
+	*f++ = (struct log_field)LOG_TEXT("database", db.data);
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		if (conf_uses_driver(c, (enum conf_driver)i))
+			f = add_driver(f, c, traits[i], &lists[i]);
+	*f++ = (struct log_field)LOG_NUMBER("partition_count",
+	    c->outbox.partition_count);
+	*f = (struct log_field)LOG_TEXT("leasing",
+	    c->worker.leasing ? NULL : "off");
+	log_head(fields, "%s", text);
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		buf_free(&lists[i]);
 	buf_free(&db);
-	buf_free(&nats);
 }
 
 static void

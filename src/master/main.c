@@ -17,6 +17,7 @@
 
 #include "common/exits.h"
 #include "conf/conf.h"
+#include "drivers/traits/traits.h"
 #include "ipc/daemon.h"
 #include "ipc/scoreboard.h"
 #include "util/display.h"
@@ -203,7 +204,7 @@ run_once(const struct options *o, const struct conf *conf)
 	a.report.waits = true;
 	a.report.interval_ms = 0;
 	a.report.silent = o->report.silent ||
-	    conf_uses_driver(conf, DRIVER_STDOUT);
+	    traits_take_stdout(conf);
 	return worker_main(&a);
 }
 
@@ -270,7 +271,7 @@ show_view(const struct options *o, const struct conf *conf,
 	struct err	e;
 
 	if (o->no_view || o->detach || o->report.silent || o->report.json ||
-	    conf_uses_driver(conf, DRIVER_STDOUT) || !view_is_possible())
+	    traits_take_stdout(conf) || !view_is_possible())
 		return false;
 	if (view_begin(v, o->conf_path, o->report.interval_ms, &e) < 0) {
 		log_warn("the view cannot be shown: %s", e.text);

@@ -122,7 +122,7 @@ begin(struct flight *f)
 			window = sooner(window, p->ops->capacity(p->arg));
 		p->ops->begin(p->arg, f->deadline + RELAY_WRITE_MS);
 	}
-	p = f->lines[DRIVER_NATS].pub;
+	p = f->lines[r->stream].pub;
 	f->any_stream = p != NULL && r->form.stream[0] == '\0' &&
 	    p->ops->names_streams;
 	inflight_init(&f->w, f->b, (enum conf_ordering)c->outbox.ordering,

@@ -43,6 +43,7 @@ struct reach {
 struct relay {
 	const struct conf	*conf;
 	struct pub		 pubs[CONF_DRIVERS];	/* the destinations */
+	size_t			 stream;	/* of them: ROUTE_STREAM's */
 	struct reach		 reach[CONF_DRIVERS];	/* of each */
 	struct envelope_form	 form;		/* where no route matches */
 	struct route_set	 routes;	/* of publish.routes */

@@ -90,7 +90,7 @@ may_be_foreign(const struct flight *f, const struct pub_answer *a)
 	const struct msg	*m = &f->b->msgs[a->index];
 
 	return a->verdict == VERDICT_DUPLICATE && msg_has_own_id(m) &&
-	    !m->renamed && f->ways[a->index].route->driver == DRIVER_NATS &&
+	    !m->renamed && relay_to_stream(f, a->index) &&
 	    relay_stream(f->r) != NULL;
 }
 
@@ -199,7 +199,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 
 	if (a->index == PUB_SOME_INDEX) {
 		line->nameless++;
-		f->to[ROUTE_NATS].heard = true;
+		f->to[ROUTE_STREAM].heard = true;
 		return;
 	}
 	if (i >= f->b->n)

@@ -98,6 +98,9 @@ struct flight {
 struct flight_to *relay_to(struct flight *, size_t i);
 struct flight_line *relay_line(struct flight *, size_t i);
 
+/* Does it go to the broker that relay_broker() returns? */
+bool	relay_to_stream(const struct flight *, size_t i);
+
 /*
  * True if it goes to the broker with nats.stream empty: which stream takes it,
  * and whether there are several, is not known, so that no answer to another

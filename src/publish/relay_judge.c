@@ -52,8 +52,8 @@ relay_judge(struct flight *f)
 	judge_refused(f);
 	judge_spent(f);
 	/* An election takes some seconds: all servers wait for that. */
-	f->res->elsewhere = f->to[ROUTE_NATS].closed || (f->leaderless &&
-	    clock_ms() - r->trial.to[ROUTE_NATS].taken_at >= ELECTION_MS) ||
+	f->res->elsewhere = f->to[ROUTE_STREAM].closed || (f->leaderless &&
+	    clock_ms() - r->trial.to[ROUTE_STREAM].taken_at >= ELECTION_MS) ||
 	    (f->res->down && f->res->silent && relay_broker(r) != NULL);
 	for (unsigned d = 0; d < ROUTE_DESTINATIONS; d++)
 		if (f->to[d].heard || f->to[d].missed)

@@ -20,7 +20,7 @@
 const struct pub *
 relay_broker(const struct relay *r)
 {
-	const struct pub	*p = &r->pubs[DRIVER_NATS];
+	const struct pub	*p = &r->pubs[r->stream];
 
 	return p->ops == NULL ? NULL : p;
 }
@@ -57,9 +57,15 @@ relay_line(struct flight *f, size_t i)
 }
 
 bool
+relay_to_stream(const struct flight *f, size_t i)
+{
+	return f->ways[i].route->destination == ROUTE_STREAM;
+}
+
+bool
 relay_any_stream(const struct flight *f, size_t i)
 {
-	return f->any_stream && f->ways[i].route->driver == DRIVER_NATS;
+	return f->any_stream && relay_to_stream(f, i);
 }
 
 bool
@@ -81,7 +87,7 @@ relay_away(struct flight *f, size_t i, struct err *e)
 		    away->text[0] == '\0' ? "" : ": ", away->text);
 		return CLASS_OFFLINE;
 	}
-	if (route->driver == DRIVER_NATS && (r->unaudited || r->went_back)) {
+	if (relay_to_stream(f, i) && (r->unaudited || r->went_back)) {
 		err_set(e, "not sent: the stream is not checked for lost "
 		    "messages yet");
 		return CLASS_AUDIT;

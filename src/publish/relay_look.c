@@ -141,7 +141,7 @@ relay_look(struct flight *f)
 	struct err		 e;
 	bool			 stay;
 
-	if (f->nlook == 0 || f->lines[DRIVER_NATS].nout > 0)
+	if (f->nlook == 0 || f->lines[f->r->stream].nout > 0)
 		return true;
 	l.index = xcalloc(f->nlook, sizeof(*l.index));
 	l.found = xcalloc(f->nlook, sizeof(*l.found));

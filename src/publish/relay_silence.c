@@ -141,8 +141,8 @@ time_out(struct flight *f, size_t i)
 static int64_t
 overtaken_in(struct flight *f, int64_t now)
 {
-	const struct flight_to		*to = &f->to[ROUTE_NATS];
-	const struct flight_line	*line = &f->lines[DRIVER_NATS];
+	const struct flight_to		*to = &f->to[ROUTE_STREAM];
+	const struct flight_line	*line = &f->lines[f->r->stream];
 
 	if (line->nout == 0 || !line->pub->ops->in_order)
 		return INT64_MAX;
@@ -156,7 +156,7 @@ overtaken_in(struct flight *f, int64_t now)
 		const struct way *way = &f->ways[f->order[k]];
 
 		if (way->state == OUT && way->ordinal == k &&
-		    way->route->driver == DRIVER_NATS)
+		    relay_to_stream(f, f->order[k]))
 			return INT64_MAX;
 	}
 	return to->heard_at - now +
@@ -181,7 +181,7 @@ relay_expire(struct flight *f, int64_t now)
 		if (way->state == OUT && way->ordinal == k) {
 			left = way->sent_at / 1000 +
 			    f->r->conf->publish.timeout_ms - now;
-			if (way->route->driver == DRIVER_NATS)
+			if (relay_to_stream(f, i))
 				left = sooner(left, overtaken);
 			if (left > 0) {
 				next = sooner(next, left);

@@ -40,7 +40,8 @@ go_on(void *arg)
 static bool
 goes_to_stream(const struct in_doubt *d, const struct msg *m)
 {
-	return route_of(&d->relay->routes, m)->driver == DRIVER_NATS;
+	return route_of(&d->relay->routes, m)->destination ==
+	    ROUTE_STREAM;
 }
 
 /*

@@ -32,8 +32,7 @@ scrub_init(struct scrub *s, const struct conf *conf, struct store *store,
 {
 	*s = (struct scrub){ .conf = conf, .store = store };
 	s->relay = (struct relay){ .conf = conf,
-	    .pubs = { [DRIVER_NATS] = pub }, .keep = keep,
-	    .keep_arg = keep_arg };
+	    .pubs = { pub }, .keep = keep, .keep_arg = keep_arg };
 	s->relay.form.id_prefix = s->prefix;
 	stream_audit_init(&s->audit, conf, store, &s->relay);
 	s->audit.renew_at = INT64_MAX;	/* it is no checker */

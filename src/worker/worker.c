@@ -118,7 +118,7 @@ static bool
 may_tick(const struct worker *w)
 {
 	int64_t	connected_at = later(w->db.opened_at,
-		    w->lines[DRIVER_NATS].opened_at);
+		    w->lines[w->relay.stream].opened_at);
 	bool	all_wait = is_broker_open(w) && w->audit.failures == 0 &&
 		    (w->a->once || clock_ms() - connected_at < AUDIT_FIRST_MS);
 
@@ -274,7 +274,7 @@ init(struct worker *w, const struct worker_args *a)
 	w->failures.any_text = w->renamed.any_text = w->unread.any_text = true;
 
 	/* The publisher first: see drivers.h. */
-	drivers_new(w->relay.pubs, w->conf, a->id);
+	w->relay.stream = drivers_new(w->relay.pubs, w->conf, a->id);
 	reconnect_init(&w->db, "database");
 	reconnect_init(&w->route, "publishing");
 	w->route.each_text = true;

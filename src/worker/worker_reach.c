@@ -39,7 +39,7 @@ is_reached(const struct worker *w, const struct route *r, int64_t now)
 static const char *
 name_of(const struct route *r)
 {
-	if (r->destination == ROUTE_NATS)
+	if (r->destination == ROUTE_STREAM)
 		return "NATS";	/* no name of a route: these are small */
 	return r->rule == NULL ? "publish.driver" : r->rule->name;
 }
@@ -48,7 +48,7 @@ void
 worker_begin_reach(struct worker *w)
 {
 	if (relay_broker(&w->relay) != NULL)
-		absence_begin(&w->absences[ROUTE_NATS], clock_ms());
+		absence_begin(&w->absences[ROUTE_STREAM], clock_ms());
 }
 
 void
@@ -65,9 +65,9 @@ worker_note_reach(struct worker *w)
 		struct absence		*a = &w->absences[r->destination];
 
 		if (w->relay.pubs[r->driver].ops == NULL ||
-		    (r->destination == ROUTE_NATS && broker))
+		    (r->destination == ROUTE_STREAM && broker))
 			continue;
-		broker = broker || r->destination == ROUTE_NATS;
+		broker = broker || r->destination == ROUTE_STREAM;
 		absence_note(a, is_reached(w, r, now), w->fleet.stands_back,
 		    w->conf, now);
 		doubt = absence_is_doubt(a, w->conf, now);

@@ -363,7 +363,7 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 	w->totals->connects[TOTALS_BROKER]++;
 	reconnect_opened(line, clock_ms());
 	note_limit(w, driver, true);
-	if (driver != DRIVER_NATS)
+	if (driver != w->relay.stream)
 		return;
 	w->check_at = 0;
 	w->deaf = false;
@@ -386,7 +386,7 @@ worker_change_server(struct worker *w)
 		return;
 	log_debug("broker: another server of nats.servers is tried");
 	p->ops->close(p->arg);
-	w->lines[DRIVER_NATS].opened_at = 0;
+	w->lines[w->relay.stream].opened_at = 0;
 }
 
 /* Log warnings and advice once, and by one worker. */

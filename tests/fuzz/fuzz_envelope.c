@@ -12,12 +12,13 @@
 
 #include "conf/conf_impl.h"
 #include "driver/envelope.h"
+#include "drivers/traits/traits.h"
 #include "util/json_text.h"
 
 static bool
 is_subject(const char *s)
 {
-	if (*s == '\0' || *s == '.' || strlen(s) > ENVELOPE_MAX_SUBJECT)
+	if (*s == '\0' || *s == '.' || strlen(s) > SUBJECT_MAX)
 		return false;
 	for (; *s != '\0'; s++)
 		if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == '*' ||

@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "driver/url_path.h"
+#include "drivers/traits/url_path.h"
 #include "http/http_impl.h"
 #include "local/ndjson.h"
 
@@ -223,7 +223,8 @@ static const struct {
 START_TEST(path_leads_nowhere_else)
 {
 	struct err	e;
-	int		rc = url_path_check(paths[_i].path, &e);
+	int		rc = url_path_check(paths[_i].path,
+			    strlen(paths[_i].path), &e);
 
 	ck_assert_msg((rc == 0) == paths[_i].legal, "%s", paths[_i].path);
 }

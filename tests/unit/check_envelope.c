@@ -9,6 +9,7 @@
 
 #include "nats/bus.h"
 #include "driver/envelope.h"
+#include "drivers/traits/traits.h"
 #include "nats/nats_verdict.h"
 
 static struct envelope		env;
@@ -500,14 +501,14 @@ END_TEST
 
 START_TEST(subject_has_a_longest_length)
 {
-	static char	type[ENVELOPE_MAX_SUBJECT + 1];
+	static char	type[SUBJECT_MAX + 1];
 
 	form.subject = "{event_type}";
 	memset(type, 'x', sizeof(type));
-	row.type = (struct bytes){ type, ENVELOPE_MAX_SUBJECT };
+	row.type = (struct bytes){ type, SUBJECT_MAX };
 	must_fill();
 	ck_assert_uint_eq(strlen(envelope_subject(&env)),
-	    ENVELOPE_MAX_SUBJECT);
+	    SUBJECT_MAX);
 	row.type.len++;
 	must_not_fill("longer than");
 }

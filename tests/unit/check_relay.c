@@ -616,7 +616,7 @@ is_overtaken(size_t i)
 	if (type_breaker_is_blamed(&relay.breaker, &msgs[i]))
 		return true;
 	/* Sent again to a broker that was silent, or to one that is gone. */
-	if (relay.trial.to[ROUTE_NATS].silent || fake.gone[fake.line[i]])
+	if (relay.trial.to[ROUTE_STREAM].silent || fake.gone[fake.line[i]])
 		return true;
 	/* With several streams also those that only seem to be. */
 	if (fake.streams != NULL && msgs[i].outcome == OUT_DEFER)

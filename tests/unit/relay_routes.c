@@ -259,7 +259,7 @@ START_TEST(silent_broker_waits_for_itself)
 	script("abcd", "sssA");
 	types("xytw");
 	publish_as("FFFD");
-	ck_assert(relay.trial.to[ROUTE_NATS].silent);
+	ck_assert(relay.trial.to[ROUTE_STREAM].silent);
 	ck_assert(!is_refused("x") && !is_refused("y"));
 	start = now_ms;
 	next_script("abc", "sAA");
@@ -268,7 +268,7 @@ START_TEST(silent_broker_waits_for_itself)
 	expect_sent("2");
 	ck_assert_int_le(now_ms, start + 10);
 	/* Then one message, whatever its type. */
-	now_ms = relay.trial.to[ROUTE_NATS].until;
+	now_ms = relay.trial.to[ROUTE_STREAM].until;
 	start = now_ms;
 	next_script("abc", "sAA");
 	types("xtw");
@@ -278,13 +278,13 @@ START_TEST(silent_broker_waits_for_itself)
 	/* They come again when the next may be sent, and not later. */
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_le(now_ms + msgs[i].delay_ms, later(200 + now_ms,
-		    relay.trial.to[ROUTE_NATS].until));
+		    relay.trial.to[ROUTE_STREAM].until));
 	/* And all again, when it has an answer. */
-	now_ms = relay.trial.to[ROUTE_NATS].until;
+	now_ms = relay.trial.to[ROUTE_STREAM].until;
 	next_script("abc", "AAA");
 	types("xtw");
 	publish_as("DDD");
-	ck_assert(!relay.trial.to[ROUTE_NATS].silent);
+	ck_assert(!relay.trial.to[ROUTE_STREAM].silent);
 }
 END_TEST
 
@@ -363,7 +363,7 @@ START_TEST(silent_stream_is_not_the_broker)
 	script("abc", "ssA");
 	types("xxw");
 	publish_as("FFD");
-	ck_assert(!relay.trial.to[ROUTE_NATS].silent);
+	ck_assert(!relay.trial.to[ROUTE_STREAM].silent);
 	ck_assert(is_refused("x") && !is_refused("t"));
 	next_script("abc", "sAA");
 	types("xtw");

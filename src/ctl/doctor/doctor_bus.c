@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "drivers/traits/traits.h"
 #include "util/display.h"
 
 static void
@@ -140,6 +141,21 @@ check_endpoint_tls(struct doctor *d, const char *endpoint)
 }
 
 static void
+check_http(struct doctor *d)
+{
+	const struct conf	*c = d->ctl->conf;
+	const struct conf_route	*r = c->publish.routes.items;
+
+	check_endpoint_tls(d, c->http.endpoint);
+	for (size_t i = 0; i < c->publish.routes.n; i++)
+		check_endpoint_tls(d, r[i].endpoint);
+	if (c->http.signing_keys.n == 0)
+		doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are not "
+		    "signed, so the receiver cannot tell who sent them: set "
+		    "http.signing_keys");
+}
+
+static void
 say_warning(void *arg, const char *key, const char *text)
 {
 	doctor_say(arg, DOCTOR_WARN, key, "%s", text);
@@ -160,9 +176,8 @@ check_another(struct doctor *d)
 	else
 		doctor_say(d, DOCTOR_OK, d->bus.ops->peer, "driver %s%s%s; the "
 		    "first messages show whether it takes them",
-		    d->bus.ops->name, c->publish.driver == DRIVER_HTTP ?
-		    ", " : "", c->publish.driver == DRIVER_HTTP ?
-		    c->http.endpoint : "");
+		    d->bus.ops->name, conf_uses_http(c) ? ", " : "",
+		    conf_uses_http(c) ? c->http.endpoint : "");
 }
 
 void
@@ -170,7 +185,6 @@ doctor_broker(struct doctor *d)
 {
 	const struct pub	*p = &d->bus;
 	const struct conf	*c = d->ctl->conf;
-	const struct conf_route	*r = c->publish.routes.items;
 	char			 where[CONF_DESTINATION];
 	struct err		 e;
 
@@ -180,18 +194,11 @@ doctor_broker(struct doctor *d)
 	if (p->ops->caution(p->arg, &e))
 		doctor_say(d, DOCTOR_ADVICE, p->ops->peer, "%s", e.text);
 	conf_warn(c, say_warning, d);
-	if (conf_uses_driver(c, DRIVER_NATS))
+	if (conf_uses_nats(c))
 		check_nats_tls(d);
-	if (conf_uses_driver(c, DRIVER_HTTP)) {
-		check_endpoint_tls(d, c->http.endpoint);
-		for (size_t i = 0; i < c->publish.routes.n; i++)
-			check_endpoint_tls(d, r[i].endpoint);
-		if (c->http.signing_keys.n == 0)
-			doctor_say(d, DOCTOR_ADVICE, "endpoint", "requests are "
-			    "not signed, so the receiver cannot tell who sent "
-			    "them: set http.signing_keys");
-	}
-	if (c->publish.driver == DRIVER_NATS)
+	if (conf_uses_http(c))
+		check_http(d);
+	if (traits_of(c, NULL)->has_stream)
 		check_nats(d);
 	else
 		check_another(d);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "driver/type_tokens.h"
+#include "drivers/traits/traits.h"
 #include "mysql/db.h"
 #include "util/printable.h"
 #include "util/xalloc.h"
@@ -28,24 +29,6 @@ struct types {
 	struct type	*items;
 	size_t		 n;
 };
-
-struct template {
-	const char	*key, *text;
-};
-
-/* Where types are written; drivers for tests have no place for them. */
-static struct template
-template(const struct conf *c)
-{
-	switch (c->publish.driver) {
-	case DRIVER_NATS:
-		return (struct template){ "nats.subject", c->nats.subject };
-	case DRIVER_HTTP:
-		return (struct template){ "http.path", c->http.path };
-	default:
-		return (struct template){ "publish.driver", "" };
-	}
-}
 
 static int
 name_cmp(const void *a, const void *b)
@@ -153,7 +136,7 @@ map_types(const struct conf *c, struct types *t)
 static void
 say_types(struct doctor *d, const struct types *t)
 {
-	const char	*where = template(d->ctl->conf).key;
+	const char	*where = traits_of(d->ctl->conf, NULL)->template_key;
 	char		 names[2][PRINTABLE_SIZE];
 	size_t		 shared = 0, shown = 0;
 
@@ -191,13 +174,15 @@ say_types(struct doctor *d, const struct types *t)
 void
 doctor_types(struct doctor *d)
 {
-	struct template	where = template(d->ctl->conf);
-	struct types	t = { 0 };
+	const struct driver_traits	*to = traits_of(d->ctl->conf, NULL);
+	const char			*template = to->template == 0 ? "" :
+					    traits_template(d->ctl->conf, NULL);
+	struct types			 t = { 0 };
 
-	if (strstr(where.text, "{event_type}") == NULL &&
-	    strstr(where.text, "{topic}") == NULL) {
+	if (strstr(template, "{event_type}") == NULL &&
+	    strstr(template, "{topic}") == NULL) {
 		doctor_say(d, DOCTOR_OK, "types", "%s has no {event_type}",
-		    where.key);
+		    to->template_key);
 		return;
 	}
 	if (add_sample(d, &t)) {

@@ -127,8 +127,8 @@ choose_names(struct setup *s)
 	};
 	struct conf_change	changes[NAMES];
 	char			*answers[NAMES];
-	size_t			 n = 0, nnames = setup_has_stream(c) ? NAMES :
-				    NAMES - 1;
+	size_t			 n = 0, nnames = conf_goes_to_stream(c->conf) ?
+				    NAMES : NAMES - 1;
 	int			 status;
 
 	/* The last one only if there is a stream. */
@@ -189,7 +189,7 @@ setup_run(struct ctl *c)
 {
 	struct setup	s = { .ctl = c, .steps = json_array() };
 	int		status = choose_names(&s);
-	bool		stream = setup_has_stream(c), go_on;
+	bool		stream = conf_goes_to_stream(c->conf), go_on;
 
 	if (status != CTL_DONE) {
 		json_decref(s.steps);

@@ -112,7 +112,6 @@ int	setup_operator(struct setup *, struct err *);
  * setup_stream.c: nothing, if the messages go to no stream.  The second prints
  * how one would be made, and asks no broker.
  */
-bool	setup_has_stream(const struct ctl *);
 int	setup_print_stream(struct setup *);
 int	setup_stream(struct setup *);
 

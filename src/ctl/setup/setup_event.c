@@ -163,7 +163,7 @@ look_for_ack(struct setup *s, struct event *ev, struct err *e)
 	/* Without a stream a delivered row has none. */
 	store_sql(st, "SELECT :ack FROM {outbox} "
 	    "WHERE {published_at} IS NOT NULL AND {global_sequence} = :row",
-	    SQL_EITHER("ack", setup_has_stream(s->ctl),
+	    SQL_EITHER("ack", conf_goes_to_stream(s->ctl->conf),
 	    "COALESCE({ack_sequence}, :elsewhere)", "(1)"),
 	    SQL_NUMBER("elsewhere", ELSEWHERE),
 	    SQL_NUMBER("row", ev->sequence));
@@ -259,7 +259,7 @@ setup_event(struct setup *s)
 	}
 	if (conf_stream(s->ctl->conf)[0] != '\0')
 		return see(s, &ev);
-	if (!setup_has_stream(s->ctl)) {
+	if (!conf_goes_to_stream(s->ctl->conf)) {
 		setup_step(s, "event", "delivered");
 		return CTL_DONE;
 	}

@@ -85,12 +85,6 @@ look_at(struct setup *s, const struct new_stream *w)
 	return status;
 }
 
-bool
-setup_has_stream(const struct ctl *c)
-{
-	return c->conf->publish.driver == DRIVER_NATS && !c->conf->nats.core;
-}
-
 /* The stream that the options and the configuration ask for. */
 static int
 choose(const struct ctl *c, struct new_stream *w)
@@ -110,7 +104,7 @@ setup_print_stream(struct setup *s)
 	struct new_stream	 w;
 	int			 status;
 
-	if (!setup_has_stream(c) || c->conf->nats.stream[0] == '\0')
+	if (!conf_goes_to_stream(c->conf) || c->conf->nats.stream[0] == '\0')
 		return CTL_DONE;
 	if ((status = choose(c, &w)) != CTL_DONE)
 		return status;
@@ -129,7 +123,7 @@ setup_stream(struct setup *s)
 	struct new_stream	 w;
 	int			 status;
 
-	if (!setup_has_stream(c))
+	if (!conf_goes_to_stream(c->conf))
 		return CTL_DONE;
 	if ((status = broker_open(c, &s->bus)) != CTL_DONE)
 		return status;

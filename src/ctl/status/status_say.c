@@ -471,13 +471,12 @@ say_destination(const struct ctl *c, const json_t *status)
 	char		 destination[CONF_DESTINATION];
 	struct buf	 b = { 0 };
 
-	if (driver == NULL || (strcmp(driver, "nats") == 0 && !routes &&
-	    !c->conf->nats.core))
+	if (driver == NULL || (conf_goes_to_stream(c->conf) && !routes))
 		return;
 	buf_str(&b, routes ? conf_destination(c->conf, destination) : driver);
-	if (strcmp(driver, "http") == 0 && !routes)
+	if (conf_uses_http(c->conf) && !routes)
 		buf_printf(&b, " %s", c->conf->http.endpoint);
-	if (conf_uses_driver(c->conf, DRIVER_NATS) && c->conf->nats.core)
+	if (conf_uses_nats(c->conf) && c->conf->nats.core)
 		buf_str(&b, ", nats.core: at most once");
 	say_member(c, "sends to", &b);
 }

@@ -20,7 +20,7 @@
 int
 broker_needed(const struct ctl *c)
 {
-	if (c->conf->publish.driver == DRIVER_NATS && !c->conf->nats.core)
+	if (conf_goes_to_stream(c->conf))
 		return CTL_DONE;
 	return ctl_refuse("it is for publish.driver: nats, without nats.core",
 	    "there is no stream: messages go elsewhere");

@@ -98,7 +98,7 @@ static int
 republish(struct republish *x)
 {
 	struct ctl			*c = x->ctl;
-	struct pub			*p = &x->relay.pubs[DRIVER_NATS];
+	struct pub			*p = &x->relay.pubs[0];
 	struct stream_audit_rows	 w = { .lost = 1 };
 	struct counts			 k;
 	struct buf			 text = { 0 };
@@ -151,9 +151,9 @@ stream_republish(struct ctl *c)
 		    "is no stream to compare with");
 	x.relay.form.id_prefix = x.prefix;
 	/* The library of NATS must be first, see bus.h. */
-	x.relay.pubs[DRIVER_NATS] = bus_new(c->conf, "outboxctl");
+	x.relay.pubs[0] = bus_new(c->conf, "outboxctl");
 	if ((status = ctl_connect(c)) == CTL_DONE)
 		status = republish(&x);
-	pub_free(&x.relay.pubs[DRIVER_NATS]);
+	pub_free(&x.relay.pubs[0]);
 	return status;
 }

@@ -1,6 +1,6 @@
 /* url_path.c - see url_path.h */
 
-#include "driver/url_path.h"
+#include "drivers/traits/url_path.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -31,13 +31,13 @@ url_path_put(struct buf *b, const char *value, size_t n)
 }
 
 int
-url_path_check(const char *path, struct err *e)
+url_path_check(const char *path, size_t len, struct err *e)
 {
 	size_t	n;
 
-	if (strlen(path) > URL_PATH_MAX)
-		return err_set(e, "path of %zu bytes is longer than %d",
-		    strlen(path), URL_PATH_MAX);
+	if (len > URL_PATH_MAX)
+		return err_set(e, "path of %zu bytes is longer than %d", len,
+		    URL_PATH_MAX);
 	for (const char *p = path; *path != '\0'; p += n + 1) {
 		n = strcspn(p, "/");
 		if (n == 0 || (n <= 2 && memcmp(p, "..", n) == 0))

@@ -18,6 +18,6 @@ void	url_path_put(struct buf *, const char *, size_t);
  * -1 with an error: it is too long, or a segment is empty, "." or "..", which
  * would lead elsewhere.  "" is legal.
  */
-int	url_path_check(const char *path, struct err *);
+int	url_path_check(const char *path, size_t len, struct err *);
 
 #endif
