@@ -62,22 +62,32 @@ add_bytes(XXH3_state_t *state, struct bytes b)
 		XXH3_64bits_update(state, b.data, b.len);
 }
 
+bool
+message_time_read(struct bytes time, int64_t *us)
+{
+	const char	*t = time.data;
+	int64_t		 unit = 100000;
+
+	if (!is_moment(time))
+		return false;
+	*us = days_since_1970(two_digits(t) * 100 + two_digits(t + 2),
+	    two_digits(t + 5), two_digits(t + 8));
+	*us = *us * 86400 + two_digits(t + 11) * 3600 +
+	    two_digits(t + 14) * 60 + two_digits(t + 17);
+	*us *= 1000000;
+	/* Up to six digits, as the column keeps: ".5" is 500,000. */
+	for (size_t i = 20; i < time.len && unit > 0; i++, unit /= 10)
+		*us += (t[i] - '0') * unit;
+	return true;
+}
+
 /* In microseconds since 1970; a text that is not a time is hashed as it is. */
 static void
 add_moment(XXH3_state_t *state, struct bytes time)
 {
-	const char	*t = time.data;
-	int64_t		 micros, unit = 100000;
+	int64_t	micros;
 
-	if (is_moment(time)) {
-		micros = days_since_1970(two_digits(t) * 100 +
-		    two_digits(t + 2), two_digits(t + 5), two_digits(t + 8));
-		micros = micros * 86400 + two_digits(t + 11) * 3600 +
-		    two_digits(t + 14) * 60 + two_digits(t + 17);
-		micros *= 1000000;
-		/* Up to six digits, as the column keeps: ".5" is 500,000. */
-		for (size_t i = 20; i < time.len && unit > 0; i++, unit /= 10)
-			micros += (t[i] - '0') * unit;
+	if (message_time_read(time, &micros)) {
 		micros = (int64_t)htole64((uint64_t)micros);
 		time = (struct bytes){ (const char *)&micros, sizeof(micros) };
 	}

@@ -20,6 +20,9 @@ struct bytes {
 uint64_t	bytes_hash(struct bytes);
 uint64_t	text_hash(const char *);
 
+/* Microseconds since 1970 of a msg.time; false: it is none. */
+bool		message_time_read(struct bytes time, int64_t *us);
+
 /* A delivered row and its sequence in the stream; ack 0: unknown. */
 struct acked {
 	struct message_id	id;

@@ -42,7 +42,8 @@ enum conf_mode { MODE_POINTER, MODE_INLINE };
 enum conf_ordering { ORDER_KEY, ORDER_PARTITION, ORDER_NONE };
 enum conf_on_dead { DEAD_CONTINUE, DEAD_HALT };
 enum conf_driver {
-	DRIVER_NATS, DRIVER_HTTP, DRIVER_STDOUT, DRIVER_DISCARD, CONF_DRIVERS
+	DRIVER_NATS, DRIVER_HTTP, DRIVER_KAFKA, DRIVER_STDOUT, DRIVER_DISCARD,
+	CONF_DRIVERS
 };
 enum conf_scheduled { SCHEDULED_PASS, SCHEDULED_HOLD };
 enum conf_envelope {
@@ -88,7 +89,7 @@ struct conf_route {
 	char		*type, *topic;	/* patterns; "": any */
 	char		*header;	/* "name=pattern"; "": any */
 	int		 driver;	/* enum conf_driver */
-	char		*subject;	/* "": nats.subject */
+	char		*subject;	/* "": nats.subject, or kafka.topic */
 	char		*endpoint;	/* "": http.endpoint */
 	char		*path;		/* "": http.path */
 	int		 envelope;	/* enum conf_envelope, CONF_INHERIT */
@@ -227,6 +228,20 @@ struct conf {
 		} tls;
 	} http;
 	struct {
+		struct conf_list brokers;	/* "host:9092", ... */
+		char		*topic;		/* template */
+		struct conf_map	 client;	/* properties of librdkafka */
+		struct conf_map	 client_files;	/* the same, in files */
+		struct {
+			char	*mechanism;	/* empty: no login */
+			char	*user, *password_file, *password_env;
+		} sasl;
+		struct {
+			int	 mode;		/* enum conf_tls */
+			char	*ca, *cert, *key;
+		} tls;
+	} kafka;
+	struct {
 		char		*subject;	/* empty: off */
 		int		 binlog;	/* enum conf_wake */
 	} wake;
@@ -325,8 +340,9 @@ struct conf	*conf_load_host(const char *path, bool named);
  */
 int		 conf_check_mysql_secret(const struct conf *, struct err *);
 int		 conf_check_nats_secret(const struct conf *, struct err *);
-/* The same of the token, keys and certificates of http, if it is in use. */
+/* The same of the secrets, keys and certificates of these, if in use. */
 int		 conf_check_http_secrets(const struct conf *, struct err *);
+int		 conf_check_kafka_secrets(const struct conf *, struct err *);
 
 #define CONF_KEY_MIN	32	/* bytes of a signing key */
 
@@ -464,6 +480,9 @@ void		 conf_url_host(const char *url, char host[CONF_HOST]);
 
 /* nats.tls.mode for this server; never TLS_AUTO. */
 enum conf_tls	 conf_nats_tls(const struct conf *, const char *server);
+
+/* kafka.tls.mode, for all brokers; never TLS_AUTO. */
+enum conf_tls	 conf_kafka_tls(const struct conf *);
 
 /* True for an address or a name of this host that no other host has. */
 bool		 conf_is_loopback(const char *host);

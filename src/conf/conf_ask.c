@@ -115,6 +115,9 @@ conf_route_destination(const struct conf *c, const struct conf_route *r,
 		strlcpy(text, "standard output", CONF_DESTINATION);
 	else if (driver == DRIVER_DISCARD)
 		strlcpy(text, "nowhere (discard)", CONF_DESTINATION);
+	else if (driver == DRIVER_KAFKA)
+		snprintf(text, CONF_DESTINATION, "kafka topic %s",
+		    own_or(r == NULL ? "" : r->subject, c->kafka.topic));
 	else if (c->nats.stream[0] != '\0')
 		snprintf(text, CONF_DESTINATION, "nats stream %s",
 		    c->nats.stream);
@@ -349,5 +352,22 @@ conf_nats_tls(const struct conf *c, const char *server)
 	    c->nats.tls.ca[0] != '\0' || c->nats.tls.cert[0] != '\0' ||
 	    !conf_is_loopback(host))
 		return TLS_VERIFY;
+	return TLS_DISABLE;
+}
+
+enum conf_tls
+conf_kafka_tls(const struct conf *c)
+{
+	char	host[CONF_HOST];
+
+	if (c->kafka.tls.mode != TLS_AUTO)
+		return (enum conf_tls)c->kafka.tls.mode;
+	if (c->kafka.tls.ca[0] != '\0' || c->kafka.tls.cert[0] != '\0')
+		return TLS_VERIFY;
+	for (size_t i = 0; i < c->kafka.brokers.n; i++) {
+		conf_url_host(c->kafka.brokers.items[i], host);
+		if (!conf_is_loopback(host))
+			return TLS_VERIFY;
+	}
 	return TLS_DISABLE;
 }

@@ -80,6 +80,7 @@ static const char *const either[][2] = {
 	{ "nats.nkey_file", "nats.token_env" },
 	{ "nats.nkey_file", "nats.credentials_file" },
 	{ "http.token_env", "http.token_file" },
+	{ "kafka.sasl.password_env", "kafka.sasl.password_file" },
 };
 
 /* Keys that need another key. */
@@ -96,6 +97,11 @@ static const char *const needs[][2] = {
 	{ "nats.tls.key", "nats.tls.cert" },
 	{ "http.tls.cert", "http.tls.key" },
 	{ "http.tls.key", "http.tls.cert" },
+	{ "kafka.sasl.password_file", "kafka.sasl.user" },
+	{ "kafka.sasl.password_env", "kafka.sasl.user" },
+	{ "kafka.sasl.user", "kafka.sasl.mechanism" },
+	{ "kafka.tls.cert", "kafka.tls.key" },
+	{ "kafka.tls.key", "kafka.tls.cert" },
 };
 
 static const struct conf_key *

@@ -66,8 +66,12 @@ check_route(const struct conf *c, const struct conf_route *r, struct err *e)
 		    "mode pointer have no topic");
 
 	/* Fields that only one driver reads. */
-	if (r->subject[0] != '\0' && r->driver != DRIVER_NATS)
-		return err_set(e, "subject is for driver: nats");
+	if (r->subject[0] != '\0' && r->driver != DRIVER_NATS &&
+	    r->driver != DRIVER_KAFKA)
+		return err_set(e, "subject is for driver: nats or kafka");
+	if (r->subject[0] != '\0' && r->driver == DRIVER_KAFKA &&
+	    conf_form_topic(r->subject, e) < 0)
+		return err_in(e, "subject");
 	if (r->endpoint[0] != '\0' && r->driver != DRIVER_HTTP)
 		return err_set(e, "endpoint is for driver: http");
 	if (r->path[0] != '\0' && r->driver != DRIVER_HTTP)
@@ -154,6 +158,19 @@ check_drivers(const struct conf_draft *d, struct err *e)
 	    strstr(c->http.path, "{topic}") != NULL)
 		return conf_blame(d, "http.path", e, "{topic} needs "
 		    "outbox.mode: inline; rows of mode pointer have no topic");
+	if (c->outbox.mode != MODE_INLINE &&
+	    strstr(c->kafka.topic, "{topic}") != NULL)
+		return conf_blame(d, "kafka.topic", e, "{topic} needs "
+		    "outbox.mode: inline; rows of mode pointer have no topic");
+	for (size_t i = 0; i < c->kafka.client_files.n; i++)
+		for (size_t k = 0; k < c->kafka.client.n; k++)
+			if (strcmp(c->kafka.client_files.items[i].name,
+			    c->kafka.client.items[k].name) == 0)
+				return conf_fail(d,
+				    c->kafka.client_files.items[i].line,
+				    "kafka.client_files", e, "%s is in "
+				    "kafka.client, too", conf_show(
+				    c->kafka.client.items[k].name).text);
 	if (!c->http.allow_private && c->http.proxy[0] != '\0')
 		return conf_blame(d, "http.allow_private", e, "false "
 		    "contradicts http.proxy: it is the proxy that connects to "

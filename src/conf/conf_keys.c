@@ -24,8 +24,8 @@ static const char *const mode_words[] = { "pointer", "inline", NULL };
 static const char *const ordering_words[] =
     { "key", "partition", "none", NULL };
 static const char *const on_dead_words[] = { "continue", "halt", NULL };
-static const char *const driver_words[] = 
-    { "nats", "http", "stdout", "discard", NULL };
+static const char *const driver_words[] =
+    { "nats", "http", "kafka", "stdout", "discard", NULL };
 static const char *const scheduled_words[] = { "pass", "hold", NULL };
 static const char *const envelope_words[] =
     { "raw", "json", "cloudevents", "cloudevents-binary", NULL };
@@ -69,7 +69,7 @@ static const struct conf_key route_fields[] = {
 	  .help = "where messages go" },
 	{ .name = "subject", .type = CONF_STRING, .at = IN_ROUTE(subject),
 	  .check = conf_form_subject,
-	  .help = "in place of nats.subject" },
+	  .help = "in place of nats.subject, or of kafka.topic" },
 	{ .name = "endpoint", .type = CONF_STRING, .at = IN_ROUTE(endpoint),
 	  .check = conf_form_endpoint,
 	  .help = "in place of http.endpoint" },
@@ -498,6 +498,50 @@ const struct conf_key	conf_table[] = {
 	  .help = "certificate to show to the server" },
 	{ .name = "http.tls.key", .type = CONF_STRING,
 	  .at = AT(http.tls.key), .dflt = "", .check = conf_form_path,
+	  .help = "private key of that certificate" },
+
+	{ .name = "kafka.brokers", .type = CONF_LIST,
+	  .at = AT(kafka.brokers), .dflt = "127.0.0.1:9092",
+	  .check = conf_form_broker, .required = true,
+	  .help = "brokers that are asked for the others" },
+	{ .name = "kafka.topic", .type = CONF_STRING,
+	  .at = AT(kafka.topic), .dflt = "events.{event_type}",
+	  .check = conf_form_topic, .required = true,
+	  .help = "template of the topic" },
+	{ .name = "kafka.client", .type = CONF_MAP,
+	  .at = AT(kafka.client), .dflt = "",
+	  .check = conf_form_line, .check_name = conf_form_property,
+	  .help = "properties of librdkafka, and their values" },
+	{ .name = "kafka.client_files", .type = CONF_MAP,
+	  .at = AT(kafka.client_files), .dflt = "",
+	  .check = conf_form_path, .check_name = conf_form_file_property,
+	  .help = "the same, and files whose first line is the value" },
+	{ .name = "kafka.sasl.mechanism", .type = CONF_STRING,
+	  .at = AT(kafka.sasl.mechanism), .dflt = "",
+	  .check = conf_form_mechanism,
+	  .help = "how to log in: PLAIN, SCRAM-SHA-512, ...; empty: no login" },
+	{ .name = "kafka.sasl.user", .type = CONF_STRING,
+	  .at = AT(kafka.sasl.user), .dflt = "",
+	  .help = "user to log in as" },
+	{ .name = "kafka.sasl.password_file", .type = CONF_STRING,
+	  .at = AT(kafka.sasl.password_file), .dflt = "",
+	  .check = conf_form_path,
+	  .help = "file whose first line is the password" },
+	{ .name = "kafka.sasl.password_env", .type = CONF_STRING,
+	  .at = AT(kafka.sasl.password_env), .dflt = "",
+	  .check = conf_form_env,
+	  .help = "environment variable that holds the password" },
+	{ .name = "kafka.tls.mode", .type = CONF_ENUM,
+	  .at = AT(kafka.tls.mode), .dflt = "auto", .words = tls_words,
+	  .help = "whether to encrypt and whom to trust" },
+	{ .name = "kafka.tls.ca", .type = CONF_STRING,
+	  .at = AT(kafka.tls.ca), .dflt = "", .check = conf_form_path,
+	  .help = "certificates to trust; empty: those of the system" },
+	{ .name = "kafka.tls.cert", .type = CONF_STRING,
+	  .at = AT(kafka.tls.cert), .dflt = "", .check = conf_form_path,
+	  .help = "certificate to show to the brokers" },
+	{ .name = "kafka.tls.key", .type = CONF_STRING,
+	  .at = AT(kafka.tls.key), .dflt = "", .check = conf_form_path,
 	  .help = "private key of that certificate" },
 
 	{ .name = "wake.subject", .type = CONF_STRING,

@@ -178,3 +178,24 @@ conf_check_nats_secret(const struct conf *c, struct err *e)
 	return check_secret(c, "nats.token_file", c->nats.token_file,
 	    "nats.token_env", c->nats.token_env, e);
 }
+
+int
+conf_check_kafka_secrets(const struct conf *c, struct err *e)
+{
+	const struct conf_pair	*p = c->kafka.client_files.items;
+	char			*secret;
+
+	if (!conf_uses_driver(c, DRIVER_KAFKA))
+		return 0;
+	if (check_file(c, "kafka.tls.key", c->kafka.tls.key, e) < 0)
+		return -1;
+	for (size_t i = 0; i < c->kafka.client_files.n; i++, p++) {
+		if ((secret = secret_read(p->value, "", e)) == NULL)
+			return err_in(e, "%s: line %u: kafka.client_files: %s",
+			    c->path, p->line, p->name);
+		secret_free(secret);
+	}
+	return check_secret(c, "kafka.sasl.password_file",
+	    c->kafka.sasl.password_file, "kafka.sasl.password_env",
+	    c->kafka.sasl.password_env, e);
+}

@@ -129,6 +129,28 @@ warn_nats(const struct warn *w)
 	}
 }
 
+static void
+warn_kafka(const struct warn *w)
+{
+	const struct conf	*c = w->conf;
+	char			 host[CONF_HOST];
+
+	if (!conf_uses_driver(c, DRIVER_KAFKA) ||
+	    conf_kafka_tls(c) != TLS_DISABLE ||
+	    strcmp(c->kafka.sasl.mechanism, "PLAIN") != 0)
+		return;
+	for (size_t i = 0; i < c->kafka.brokers.n; i++) {
+		conf_url_host(c->kafka.brokers.items[i], host);
+		if (conf_is_loopback(host))
+			continue;
+		warn(w, "kafka.tls.mode", "disable: %.150s gets the password "
+		    "without TLS, so others on the network can read it: set "
+		    "verify, or use kafka.sasl.mechanism: SCRAM-SHA-512",
+		    c->kafka.brokers.items[i]);
+		return;
+	}
+}
+
 void
 conf_warn(const struct conf *c, void (*tell)(void *, const char *,
     const char *), void *arg)
@@ -141,4 +163,5 @@ conf_warn(const struct conf *c, void (*tell)(void *, const char *,
 			    conf_retired[i].text);
 	warn_http(&w);
 	warn_nats(&w);
+	warn_kafka(&w);
 }

@@ -252,6 +252,8 @@ envelope_fill(struct envelope *v, const struct envelope_form *f,
 
 	clear(v);
 	v->payload = m->payload;
+	v->key = m->key;
+	v->time = m->time;
 	v->driver = f->driver;
 	v->endpoint = f->endpoint;
 	v->size = strlen("NATS/1.0\r\n\r\n");

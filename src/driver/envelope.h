@@ -22,6 +22,7 @@
 
 struct envelope {
 	struct bytes	 payload;	/* as it is sent */
+	struct bytes	 key, time;	/* of the row, as in its struct msg */
 	size_t		 nheaders;
 	size_t		 size;		/* headers and payload on the wire */
 	unsigned	 skipped;	/* metadata entries left out */

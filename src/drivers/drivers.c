@@ -3,12 +3,14 @@
 #include "drivers/drivers.h"
 
 #include "http/http.h"
+#include "kafka/kafka.h"
 #include "local/local.h"
 #include "nats/bus.h"
 
 static struct pub (*const makers[])(const struct conf *, const char *) = {
 	[DRIVER_NATS] = bus_new,
 	[DRIVER_HTTP] = http_new,
+	[DRIVER_KAFKA] = kafka_new,
 	[DRIVER_STDOUT] = stdout_new,
 	[DRIVER_DISCARD] = discard_new,
 };

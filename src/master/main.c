@@ -178,7 +178,8 @@ become_user(const struct conf *conf, struct err *e)
 		return EXIT_FAILED;
 	return conf_check_mysql_secret(conf, e) < 0 ||
 	    conf_check_nats_secret(conf, e) < 0 ||
-	    conf_check_http_secrets(conf, e) < 0 ? EXIT_CONFIG : 0;
+	    conf_check_http_secrets(conf, e) < 0 ||
+	    conf_check_kafka_secrets(conf, e) < 0 ? EXIT_CONFIG : 0;
 }
 
 /* --once: this process is the worker, beside any daemon that runs. */

@@ -140,7 +140,8 @@ load_again(struct master *m, int64_t began_at)
 
 	if (fresh == NULL || conf_check_mysql_secret(fresh, &e) < 0 ||
 	    conf_check_nats_secret(fresh, &e) < 0 ||
-	    conf_check_http_secrets(fresh, &e) < 0) {
+	    conf_check_http_secrets(fresh, &e) < 0 ||
+	    conf_check_kafka_secrets(fresh, &e) < 0) {
 		refuse_reload(m, SCOREBOARD_RELOAD_WRONG, began_at, &e);
 		conf_free(fresh);
 		return NULL;

@@ -558,7 +558,7 @@ covers retry.burst retry.burst_time retry.blame_after
 covers publish.driver
 all_sent() { [ "$RC" -eq 0 ] && [ "$(pending)" -eq 0 ]; }
 refused 'publish.driver: http needs http.endpoint' publish.driver=http
-refused 'publish.driver: kafka is unknown' publish.driver=kafka
+refused 'publish.driver: amqp is unknown' publish.driver=amqp
 clear_rows
 put p01 a ok.made
 once publish.driver=stdout nats.servers=[nats://127.0.0.1:1]
@@ -577,6 +577,17 @@ covers http.endpoint http.path http.content_type http.concurrency http.signing_k
     http.headers http.metadata_headers http.allow_clear http.token_file \
     http.token_env http.follow_redirects http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
     http.tls.key
+
+# run_kafka.sh has the rest. This cluster is played by librdkafka itself.
+covers kafka.brokers kafka.topic kafka.client kafka.client_files \
+    kafka.sasl.mechanism kafka.sasl.user kafka.sasl.password_file \
+    kafka.sasl.password_env kafka.tls.mode kafka.tls.ca kafka.tls.cert \
+    kafka.tls.key
+clear_rows
+put p01 a ok.made
+once publish.driver=kafka 'kafka.client={test.mock.num.brokers: 1}'
+all_sent
+verdict $? 'publish.driver: kafka'
 
 covers nats.core
 put p01 a nobody.listens

@@ -44,8 +44,8 @@ static const struct {
 	/* Words of an enum. */
 	{ "log.level", "Info",
 	  "Info is unknown: choose one of error, warn, info, debug" },
-	{ "publish.driver", "kafka", "kafka is unknown: choose one of nats, "
-	  "http, stdout, discard" },
+	{ "publish.driver", "amqp", "amqp is unknown: choose one of nats, "
+	  "http, kafka, stdout, discard" },
 	{ "master.workers", "900", "900 is not from 1 to 256" },
 	{ "log.target", "file.log",
 	  "file.log is not stderr, syslog or an absolute path" },
@@ -275,7 +275,7 @@ static const struct answer nested[] = {
 	  "must not be empty" },
 	{ "publish:\n  routes:\n  - name: a\n    driver: x", 5,
 	  "publish.routes.driver", "x is unknown: choose one of nats, http, "
-	  "stdout, discard" },
+	  "kafka, stdout, discard" },
 	{ "publish: {routes: [{driver: ''}]}", 2, "publish.routes.driver",
 	  "an empty value is unknown" },
 	{ "publish: {routes: [{max_attempts: 0}]}", 2,

@@ -5,6 +5,7 @@
 const struct driver_traits	*const traits[CONF_DRIVERS] = {
 	[DRIVER_NATS] = &traits_nats,
 	[DRIVER_HTTP] = &traits_http,
+	[DRIVER_KAFKA] = &traits_kafka,
 	[DRIVER_STDOUT] = &traits_stdout,
 	[DRIVER_DISCARD] = &traits_discard,
 };

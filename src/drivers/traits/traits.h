@@ -65,8 +65,8 @@ struct driver_traits {
 			    struct buf *);
 };
 
-extern const struct driver_traits	traits_nats, traits_http, traits_stdout,
-					traits_discard;
+extern const struct driver_traits	traits_nats, traits_http, traits_kafka,
+					traits_stdout, traits_discard;
 
 /* By enum conf_driver. */
 extern const struct driver_traits	*const traits[CONF_DRIVERS];

@@ -1,0 +1,358 @@
+/*
+ * kafka.c - the publisher: one idempotent producer, its reports in our loop
+ *
+ * Threads of librdkafka write and read; they reach us by its main queue only,
+ * whose events wake pub_wait() by a descriptor.  A report is for the message
+ * that its opaque says: the batch and the index.
+ */
+
+#include "kafka/kafka_impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#include "driver/pub_lacks.h"
+#include "util/clock.h"
+#include "util/xalloc.h"
+
+#define OPEN_MS		1800	/* of the 2 s that open may take */
+
+struct kafka {
+	const struct conf	*conf;
+	const char		*name;		/* client.id */
+	rd_kafka_t		*rk;		/* NULL: closed */
+	rd_kafka_queue_t	*queue;		/* the main one, with all events */
+	int			 fd;		/* an eventfd: the queue has some */
+	bool			 ending;	/* nothing is sent any more; it is
+						   closed with the last report */
+	size_t			 nout;		/* messages without a report */
+	uint32_t		 batch;		/* a number */
+	int64_t			 until;		/* send none after it */
+	struct err		 trouble;	/* the last one of the brokers */
+	struct answer_queue	 answers;
+	struct log_throttle	 log;
+};
+
+static void
+kafka_close(void *arg)
+{
+	struct kafka	*k = arg;
+
+	if (k->rk == NULL)
+		return;
+	rd_kafka_queue_io_event_enable(k->queue, -1, NULL, 0);
+	rd_kafka_queue_destroy(k->queue);
+	kafka_client_free(k->rk);
+	close(k->fd);
+	answer_queue_clear(&k->answers);
+	k->rk = NULL;
+	k->ending = false;
+	k->nout = 0;
+}
+
+/* What no other value may replace: see conf_form_kafka.c. */
+static rd_kafka_conf_t *
+producer_conf(const struct kafka *k, struct err *e)
+{
+	const struct conf	*c = k->conf;
+	char			 window[24], timeout[24], unknown[24];
+	const char *const	 ours[][2] = {
+		{ "acks", "all" },
+		{ "enable.idempotence", "true" },
+		{ "partitioner", "murmur2_random" },
+		{ "queue.buffering.max.messages", window },
+		{ "queue.buffering.max.kbytes", "2147483647" },
+		{ "message.timeout.ms", timeout },
+		{ "topic.metadata.propagation.max.ms", unknown },
+	};
+	rd_kafka_conf_t		*rc = kafka_client_conf(c, k->name, e);
+
+	snprintf(window, sizeof(window), "%" PRId64, c->publish.window);
+	snprintf(timeout, sizeof(timeout), "%" PRId64, c->publish.timeout_ms);
+	snprintf(unknown, sizeof(unknown), "%" PRId64,
+	    c->publish.timeout_ms / 2);
+	for (size_t i = 0; rc != NULL && i < sizeof(ours) / sizeof(ours[0]);
+	    i++)
+		if (kafka_client_set(rc, ours[i][0], ours[i][1], e) < 0) {
+			rd_kafka_conf_destroy(rc);
+			return NULL;
+		}
+	if (rc != NULL)
+		rd_kafka_conf_set_events(rc, RD_KAFKA_EVENT_DR |
+		    RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+	return rc;
+}
+
+static int
+make_producer(struct kafka *k, struct err *e)
+{
+	static const uint64_t	 one = 1;
+	rd_kafka_conf_t		*rc = producer_conf(k, e);
+
+	if (rc == NULL || (k->rk = kafka_client_new(RD_KAFKA_PRODUCER, rc, e)) ==
+	    NULL)
+		return -1;
+	k->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (k->fd < 0) {
+		err_set(e, "eventfd: %s", strerror(errno));
+		kafka_client_free(k->rk);
+		k->rk = NULL;
+		return -1;
+	}
+	k->queue = rd_kafka_queue_get_main(k->rk);
+	rd_kafka_queue_io_event_enable(k->queue, k->fd, &one, sizeof(one));
+	k->trouble.text[0] = '\0';
+	return 0;
+}
+
+static void *
+opaque_of(const struct kafka *k, uint32_t index)
+{
+	return (void *)(uintptr_t)((uint64_t)k->batch << 32 | index);
+}
+
+/* The message has got its report. */
+static void
+take_report(struct kafka *k, const rd_kafka_message_t *m)
+{
+	uint64_t		 opaque = (uintptr_t)m->_private;
+	struct pub_answer	 a = { .index = (uint32_t)opaque };
+	const char		*topic = rd_kafka_topic_name(m->rkt);
+
+	k->nout--;
+	if (opaque >> 32 != k->batch)
+		return;
+	kafka_judge(m->err, rd_kafka_message_status(m), topic, &a);
+	if (a.verdict == VERDICT_STORED) {
+		/* An offset begins with 0, a sequence with 1. */
+		a.ack_sequence = (uint64_t)m->offset + 1;
+		a.stream = kafka_place_hash(topic, m->partition);
+	}
+	answer_queue_put(&k->answers, &a);
+}
+
+/* Give up what is out: each gets a report, and then it is closed. */
+static void
+end(struct kafka *k)
+{
+	k->ending = true;
+	rd_kafka_purge(k->rk, RD_KAFKA_PURGE_F_QUEUE |
+	    RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
+static void
+take_error(struct kafka *k, rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t	err = rd_kafka_event_error(event);
+	char			why[300];
+
+	if (err == RD_KAFKA_RESP_ERR__FATAL) {
+		rd_kafka_fatal_error(k->rk, why, sizeof(why));
+		err_set(&k->trouble, "%s", why);
+	} else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		err_set(&k->trouble, "%s", rd_kafka_event_error_string(event));
+	else if (k->trouble.text[0] == '\0')
+		err_set(&k->trouble, "all brokers are away");
+	if (!k->ending && (err == RD_KAFKA_RESP_ERR__FATAL ||
+	    err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN))
+		end(k);
+}
+
+static void
+serve(struct kafka *k)
+{
+	const rd_kafka_message_t	*m;
+	rd_kafka_event_t		*event;
+	uint64_t			 n;
+
+	/* First: what comes meanwhile wakes it again. */
+	if (read(k->fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		panic("eventfd: %s", strerror(errno));
+	while ((event = rd_kafka_queue_poll(k->queue, 0)) != NULL) {
+		switch (rd_kafka_event_type(event)) {
+		case RD_KAFKA_EVENT_DR:
+			while ((m = rd_kafka_event_message_next(event)) != NULL)
+				take_report(k, m);
+			break;
+		case RD_KAFKA_EVENT_ERROR:
+			take_error(k, event);
+			break;
+		case RD_KAFKA_EVENT_LOG:
+			kafka_client_log(event, &k->log);
+			break;
+		}
+		rd_kafka_event_destroy(event);
+	}
+}
+
+/* Is any broker there, and lets us in? */
+static int
+ask_brokers(struct kafka *k, struct err *e)
+{
+	const struct rd_kafka_metadata	*md = NULL;
+	rd_kafka_resp_err_t		 err;
+
+	err = rd_kafka_metadata(k->rk, 0, NULL, &md, OPEN_MS);
+	rd_kafka_metadata_destroy(md);
+	serve(k);
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR && !k->ending)
+		return 0;
+	return err_set(e, "%s", k->trouble.text[0] != '\0' ? k->trouble.text :
+	    rd_kafka_err2str(err));
+}
+
+static int
+kafka_open(void *arg, struct err *e)
+{
+	struct kafka	*k = arg;
+
+	kafka_close(k);
+	if (make_producer(k, e) == 0 && ask_brokers(k, e) == 0)
+		return 0;
+	kafka_close(k);
+	return err_in(e, "kafka");
+}
+
+static bool
+kafka_is_open(void *arg)
+{
+	const struct kafka	*k = arg;
+
+	return k->rk != NULL && (!k->ending || k->nout > 0);
+}
+
+static int64_t
+kafka_capacity(void *arg)
+{
+	return ((struct kafka *)arg)->conf->publish.window;
+}
+
+/*
+ * What is out of the last batch must not be written now: with its producer it
+ * ends for sure.
+ */
+static void
+kafka_begin(void *arg, int64_t until)
+{
+	struct kafka	*k = arg;
+	struct err	 e;
+
+	answer_queue_clear(&k->answers);
+	k->batch++;
+	k->until = until;
+	if (k->rk == NULL || k->nout == 0)
+		return;
+	kafka_close(k);
+	if (make_producer(k, &e) < 0)
+		log_warn("kafka: %s", e.text);
+}
+
+static enum pub_sent
+kafka_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
+{
+	struct kafka		*k = arg;
+	struct pub_answer	 a = { .index = index };
+	rd_kafka_resp_err_t	 err;
+
+	if (k->rk == NULL || k->ending) {
+		err_set(e, "%s", k->trouble.text[0] == '\0' ? "not open" :
+		    k->trouble.text);
+		return PUB_LOST;
+	}
+	err = clock_ms() >= k->until ? RD_KAFKA_RESP_ERR__MSG_TIMED_OUT :
+	    kafka_produce(k->rk, v, opaque_of(k, index));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		k->nout++;
+		return PUB_SENT;
+	}
+	kafka_judge(err, RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
+	    envelope_subject(v), &a);
+	answer_queue_put(&k->answers, &a);
+	return PUB_SENT;
+}
+
+static void
+kafka_prepare(void *arg, struct pub_polls *p)
+{
+	struct kafka	*k = arg;
+
+	if (k->rk == NULL)
+		return;
+	if (!k->ending && k->nout > 0 && clock_ms() >= k->until)
+		end(k);
+	pub_watch(p, k->fd, POLLIN);
+	if (answer_queue_has(&k->answers) || !kafka_is_open(k))
+		p->timeout_ms = 0;
+	else if (k->nout > 0 && !k->ending)
+		p->timeout_ms = sooner(p->timeout_ms,
+		    later(k->until - clock_ms(), 0));
+}
+
+static void
+kafka_proceed(void *arg, const struct pollfd *fds, size_t n)
+{
+	struct kafka	*k = arg;
+
+	(void)fds;
+	if (k->rk != NULL && n > 0)
+		serve(k);
+}
+
+static bool
+kafka_answer(void *arg, struct pub_answer *a)
+{
+	return answer_queue_take(&((struct kafka *)arg)->answers, a);
+}
+
+static void
+kafka_free(void *arg)
+{
+	struct kafka	*k = arg;
+
+	kafka_close(k);
+	answer_queue_free(&k->answers);
+	free(k);
+}
+
+static const struct pub_ops ops = {
+	.name = "kafka",
+	.peer = "broker",
+	.names_streams = true,
+	.free = kafka_free,
+	.open = kafka_open,
+	.close = kafka_close,
+	.is_open = kafka_is_open,
+	.reach = pub_reaches,
+	.caution = pub_no_caution,
+	.check = pub_no_check,
+	.state = pub_no_state,
+	.get_stored = pub_no_stored,
+	.removed = pub_no_removed,
+	.max_payload = pub_no_limit,
+	.capacity = kafka_capacity,
+	.unread = pub_none_unread,
+	.begin = kafka_begin,
+	.send = kafka_send,
+	.prepare = kafka_prepare,
+	.proceed = kafka_proceed,
+	.woken = pub_no_wakeup,
+	.answer = kafka_answer,
+	.complaint = pub_no_complaint,
+	.tell = pub_no_tell,
+};
+
+struct pub
+kafka_new(const struct conf *c, const char *name)
+{
+	struct kafka	*k = xcalloc(1, sizeof(*k));
+
+	k->conf = c;
+	k->name = name;
+	return (struct pub){ &ops, k };
+}

@@ -1,0 +1,183 @@
+/*
+ * kafka_client.c - a client of librdkafka: its properties, its log, its end
+ */
+
+#include "kafka/kafka_impl.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/buf.h"
+#include "util/clock.h"
+#include "util/secret.h"
+
+#define END_MS	500	/* longest wait for the threads of a client */
+
+int
+kafka_client_set(rd_kafka_conf_t *rc, const char *name, const char *value,
+    struct err *e)
+{
+	char	why[200];
+
+	return rd_kafka_conf_set(rc, name, value, why, sizeof(why)) ==
+	    RD_KAFKA_CONF_OK ? 0 : err_set(e, "kafka.client: %s: %s", name,
+	    why);
+}
+
+static int
+set_brokers(rd_kafka_conf_t *rc, const struct conf_list *brokers,
+    struct err *e)
+{
+	struct buf	b = { 0 };
+	int		rc_set;
+
+	for (size_t i = 0; i < brokers->n; i++)
+		buf_printf(&b, "%s%s", i == 0 ? "" : ",", brokers->items[i]);
+	rc_set = kafka_client_set(rc, "bootstrap.servers", b.data, e);
+	buf_free(&b);
+	return rc_set;
+}
+
+static int
+set_secret(rd_kafka_conf_t *rc, const char *name, const char *file,
+    const char *env, struct err *e)
+{
+	char	*secret = secret_read(file, env, e);
+	int	 rc_set;
+
+	if (secret == NULL)
+		return err_in(e, "%s", name);
+	rc_set = kafka_client_set(rc, name, secret, e);
+	secret_free(secret);
+	return rc_set;
+}
+
+static int
+set_security(rd_kafka_conf_t *rc, const struct conf *c, struct err *e)
+{
+	static const char *const	protocols[2][2] = {
+		{ "plaintext", "ssl" }, { "sasl_plaintext", "sasl_ssl" }
+	};
+	enum conf_tls	mode = conf_kafka_tls(c);
+	bool		sasl = c->kafka.sasl.mechanism[0] != '\0';
+	const struct {
+		const char	*name, *value;
+	} files[] = {
+		{ "ssl.ca.location", c->kafka.tls.ca },
+		{ "ssl.certificate.location", c->kafka.tls.cert },
+		{ "ssl.key.location", c->kafka.tls.key },
+		{ "sasl.mechanism", c->kafka.sasl.mechanism },
+		{ "sasl.username", c->kafka.sasl.user },
+	};
+
+	if (kafka_client_set(rc, "security.protocol",
+	    protocols[sasl][mode != TLS_DISABLE], e) < 0 ||
+	    kafka_client_set(rc, "enable.ssl.certificate.verification",
+	    mode == TLS_REQUIRE ? "false" : "true", e) < 0 ||
+	    kafka_client_set(rc, "ssl.endpoint.identification.algorithm",
+	    mode == TLS_REQUIRE ? "none" : "https", e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i].value[0] != '\0' && kafka_client_set(rc,
+		    files[i].name, files[i].value, e) < 0)
+			return -1;
+	if (c->kafka.tls.key[0] != '\0' &&
+	    secret_check_file(c->kafka.tls.key, e) < 0)
+		return -1;
+	return !sasl ? 0 : set_secret(rc, "sasl.password",
+	    c->kafka.sasl.password_file, c->kafka.sasl.password_env, e);
+}
+
+rd_kafka_conf_t *
+kafka_client_conf(const struct conf *c, const char *name, struct err *e)
+{
+	/* kafka.client may have others. */
+	static const char *const	defaults[][2] = {
+		{ "socket.nagle.disable", "true" },
+		{ "socket.connection.setup.timeout.ms", "3000" },
+		{ "reconnect.backoff.max.ms", "1000" },
+		{ "linger.ms", "1" },
+	};
+	const struct conf_map	*own = &c->kafka.client;
+	const struct conf_map	*files = &c->kafka.client_files;
+	rd_kafka_conf_t		*rc = rd_kafka_conf_new();
+	int			 rc_set;
+
+	rc_set = kafka_client_set(rc, "client.id", name, e);
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) &&
+	    rc_set == 0; i++)
+		rc_set = kafka_client_set(rc, defaults[i][0], defaults[i][1],
+		    e);
+	for (size_t i = 0; i < own->n && rc_set == 0; i++)
+		rc_set = kafka_client_set(rc, own->items[i].name,
+		    own->items[i].value, e);
+	for (size_t i = 0; i < files->n && rc_set == 0; i++)
+		rc_set = set_secret(rc, files->items[i].name,
+		    files->items[i].value, "", e);
+	if (rc_set == 0 && set_brokers(rc, &c->kafka.brokers, e) == 0 &&
+	    set_security(rc, c, e) == 0 &&
+	    kafka_client_set(rc, "log.queue", "true", e) == 0)
+		return rc;
+	rd_kafka_conf_destroy(rc);
+	return NULL;
+}
+
+rd_kafka_t *
+kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t *rc, struct err *e)
+{
+	char		 why[200];
+	rd_kafka_t	*rk = rd_kafka_new(type, rc, why, sizeof(why));
+
+	if (rk == NULL) {
+		rd_kafka_conf_destroy(rc);
+		err_set(e, "%s", why);
+		return NULL;
+	}
+	rd_kafka_set_log_queue(rk, NULL);
+	return rk;
+}
+
+void
+kafka_client_log(rd_kafka_event_t *event, struct log_throttle *t)
+{
+	const char	*facility, *text;
+	char		 line[400];
+	int		 level;
+
+	if (rd_kafka_event_log(event, &facility, &text, &level) < 0)
+		return;
+	snprintf(line, sizeof(line), "kafka: %s: %s", facility, text);
+	if (level <= 4)		/* warning, as in syslog(3) */
+		log_throttle_keyed(t, facility, line, clock_ms());
+	else
+		log_debug("%s", line);
+}
+
+static void *
+destroy(void *rk)
+{
+	rd_kafka_destroy(rk);
+	return NULL;
+}
+
+void
+kafka_client_free(rd_kafka_t *rk)
+{
+	struct timespec	until;
+	pthread_t	thread;
+
+	if (rk == NULL)
+		return;
+	if (pthread_create(&thread, NULL, destroy, rk) != 0) {
+		rd_kafka_destroy(rk);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += END_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	if (pthread_timedjoin_np(thread, NULL, &until) != 0)
+		pthread_detach(thread);
+}

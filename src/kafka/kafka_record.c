@@ -1,0 +1,81 @@
+/*
+ * kafka_record.c - a message as a record: key, time, headers, value
+ *
+ * The order key is the record's key as it is, so that the partitioner chooses
+ * the partition that other producers choose for it, too.
+ */
+
+#include "kafka/kafka_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t
+kafka_place_hash(const char *topic, int32_t partition)
+{
+	char	place[300];
+
+	snprintf(place, sizeof(place), "%.249s/%d", topic, (int)partition);
+	return text_hash(place);
+}
+
+/*
+ * The time of the event in ms; 0: now.  A broker refuses what lies far ahead,
+ * and retention counts from this time.
+ */
+static int64_t
+record_time(const struct envelope *v)
+{
+	int64_t	us, now = (int64_t)time(NULL) * 1000;
+
+	if (!message_time_read(v->time, &us) || us <= 0 || us / 1000 >= now)
+		return 0;
+	return us / 1000;
+}
+
+/*
+ * The headers as on NATS, but Outbox-Id is always ours and Outbox-Message-Id
+ * the author's, as Kafka has no header of its own for an id.
+ */
+static rd_kafka_headers_t *
+make_headers(const struct envelope *v)
+{
+	rd_kafka_headers_t	*h = rd_kafka_headers_new(v->nheaders);
+	bool			 own = false;
+
+	for (size_t i = 0; i < v->nheaders; i++)
+		own = own || strcmp(envelope_name(v, i),
+		    MESSAGE_ID_OWN_HEADER) == 0;
+	for (size_t i = 0; i < v->nheaders; i++) {
+		const char *name = envelope_name(v, i);
+
+		if (strcmp(name, MESSAGE_ID_HEADER) == 0)
+			name = own ? MESSAGE_ID_AUTHOR_HEADER :
+			    MESSAGE_ID_OWN_HEADER;
+		rd_kafka_header_add(h, name, -1, envelope_value(v, i), -1);
+	}
+	return h;
+}
+
+rd_kafka_resp_err_t
+kafka_produce(rd_kafka_t *rk, const struct envelope *v, void *opaque)
+{
+	static const char	 nothing[] = "";
+	rd_kafka_headers_t	*h = make_headers(v);
+	rd_kafka_resp_err_t	 err;
+
+	/* A value of NULL would be a tombstone. */
+	err = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(envelope_subject(v)),
+	    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
+	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+	    RD_KAFKA_V_KEY(v->key.data, v->key.len),
+	    RD_KAFKA_V_VALUE(v->payload.data == NULL ?
+	    (void *)(uintptr_t)nothing : (void *)(uintptr_t)v->payload.data,
+	    v->payload.len),
+	    RD_KAFKA_V_TIMESTAMP(record_time(v)), RD_KAFKA_V_HEADERS(h),
+	    RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_headers_destroy(h);
+	return err;
+}
