@@ -166,6 +166,7 @@ db_new(const struct conf *conf, int64_t wait_ms)
 	db->wait_ms = wait_ms < 2000 ? 2000 : wait_ms;
 	db->abandoned = xcalloc(conf->mysql.hosts.n + 1,
 	    sizeof(*db->abandoned));
+	db->demoted = xcalloc(conf->mysql.hosts.n + 1, sizeof(*db->demoted));
 	return db;
 }
 
@@ -205,6 +206,7 @@ db_free(struct db *db)
 		return;
 	db_close(db);
 	free(db->abandoned);
+	free(db->demoted);
 	free(db);
 }
 
@@ -245,6 +247,19 @@ db_leave(struct db *db)
 {
 	db->first = db->host + 1;
 	db_close(db);
+}
+
+void
+db_demote(struct db *db)
+{
+	db->demoted[db->host] = true;
+	db_leave(db);
+}
+
+bool
+db_is_demoted(const struct db *db)
+{
+	return db->demoted[db->host];
 }
 
 bool

@@ -53,7 +53,8 @@ void		 db_observe(struct db *, void (*)(void *arg, const char *what,
  * answer in time, became read-only, or db_leave() was called.  Refused is a
  * server that is read-only, that is no ready member of its Galera cluster, that
  * logs statements only, or that fails the test; a node of Galera that is not
- * Synced is used only if no other host passes.
+ * Synced, or a host that db_demote() was called for, is used only if no other
+ * host passes.
  *
  * On failure the error has the reason of each host, and the fault is the one of
  * them that heals soonest: DB_WRONG only if all say so.
@@ -80,6 +81,10 @@ bool		 db_prefer(struct db *, const char *peer);
 
 /* Close, and begin the next db_open behind this host. */
 void		 db_leave(struct db *);
+
+/* db_leave(), and from now on use this host only if no other one passes. */
+void		 db_demote(struct db *);
+bool		 db_is_demoted(const struct db *);
 
 /* The hosts that the last successful db_open passed over, and why; "": none. */
 const char	*db_passed_over(const struct db *);

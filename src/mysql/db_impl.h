@@ -23,6 +23,7 @@ struct db {
 	char			 peer[300];	/* its name */
 	struct err		 passed_over;	/* hosts before it, with why */
 	bool			 unsynced;	/* a node of Galera, not Synced */
+	bool			*demoted;	/* of each host */
 	int			(*test)(void *, struct err *);
 	void			*test_arg;
 	bool			 trial;		/* the test is being made */

@@ -3,9 +3,10 @@
  *
  * One rule for all: a round tries each host of the list without a pause, and
  * the first one that passes is used.  To pass is to log in, to have the
- * variables set, to be a primary, to be a Synced node if any is, and to pass the
- * owner's own test, which a worker makes of the statement that registers it: a
- * server may let everybody in and block what they write.
+ * variables set, to be a primary, and to pass the owner's own test, which a
+ * worker makes of the statement that registers it: a server may let everybody in
+ * and block what they write.  A node that is not Synced, or a host that was
+ * demoted, is used if no other one passes.
  *
  * For the session's variables see db_session.c, for TLS db_tls.c.
  */
@@ -396,11 +397,14 @@ run_test(struct db *db, struct err *e)
 }
 
 static int
-try_host(struct db *db, size_t i, bool synced, struct err *e)
+try_host(struct db *db, size_t i, bool choosy, struct err *e)
 {
 	int	rc = connect_to(db, i, e);
 
-	if (rc == 0 && synced && db->unsynced)
+	if (rc == 0 && choosy && db->demoted[i])
+		rc = refuse_server(db, DB_READONLY, e, "it lacks events of "
+		    "messages in the stream");
+	else if (rc == 0 && choosy && db->unsynced)
 		rc = refuse_server(db, DB_READONLY, e, "the node is not "
 		    "Synced: a donor of a state transfer, or desynced");
 	if (rc < 0)
@@ -446,7 +450,7 @@ db_open(struct db *db, struct err *e)
 		i = tries < n ? (from + tries) % n : second;
 		rc = try_host(db, i, n > 1 && tries < n &&
 		    !(db->preferred && tries == 0), &reasons[i]);
-		if (rc < 0 && db->unsynced && second == n)
+		if (rc < 0 && (db->unsynced || db->demoted[i]) && second == n)
 			second = i;
 		if (rc < 0 && db->fault < fault)
 			fault = db->fault;

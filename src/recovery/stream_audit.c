@@ -37,7 +37,7 @@ stream_audit_init(struct stream_audit *r, const struct conf *conf,
     struct store *store, struct relay *relay)
 {
 	*r = (struct stream_audit){ .conf = conf, .store = store,
-	    .relay = relay };
+	    .relay = relay, .may_leave = conf->mysql.hosts.n > 1 };
 }
 
 static bool

@@ -51,6 +51,8 @@ struct stream_audit {
 	struct db_server	 server;
 	char			 opened_at[STORE_TIME];
 	char			 tail_seen[STORE_TIME];	/* the latest tail_at */
+	bool			 may_leave;	/* another host may be used;
+						   the owner clears it */
 
 	/* To find another database behind our outbox id: see design.md. */
 	char			 origin[MESSAGE_ORIGIN];	/* of what we
@@ -64,6 +66,7 @@ struct stream_audit {
 
 	/* Results; the owner clears them. */
 	uint64_t		 recovered;	/* rows to be sent again */
+	bool			 behind;	/* this host lacks events */
 	struct err		 alarm;		/* "": none */
 	struct err		 waits_for;	/* why audits fail; "": none */
 };
@@ -99,7 +102,8 @@ int64_t	stream_audit_next(const struct stream_audit *, bool first);
  * Audit if it is time, between two batches.  Blocks while there is something to
  * read, but calls the relay's keep.  -1: the database failed.  If the broker
  * failed, stream_audit_is_ready() is false; if the stream does not exist, gone
- * is true.
+ * is true.  -1 and behind, if may_leave: the stream's newest message has no
+ * event here, which is not recorded, and another host may have it.
  */
 int	stream_audit_round(struct stream_audit *, bool first, struct err *);
 

@@ -6,6 +6,9 @@
  * A message without its event is a phantom: consumers know of an event that
  * does not exist any more.  A row that waits although its message is in the
  * stream becomes delivered: the database had lost that.
+ *
+ * Before all that a worker that starts asks whether the newest message has an
+ * event here: without it this host is behind, and another may be in use.
  */
 
 #include "recovery/stream_audit_impl.h"
@@ -36,6 +39,64 @@ acked_cmp(const void *a, const void *b)
 	return x->ack < y->ack ? -1 : x->ack > y->ack;
 }
 
+/* Read the n messages from there on, and compare them. */
+static enum audited
+read_slice(struct stream_audit *r, struct slice *s, uint64_t from, size_t n,
+    struct err *e)
+{
+	*s = (struct slice){ .n = n };
+	s->stored = xcalloc(n, sizeof(*s->stored));
+	s->ours = xcalloc(n, sizeof(*s->ours));
+	s->matches = xcalloc(n, sizeof(*s->matches));
+	for (size_t i = 0; i < n; i++)
+		s->stored[i].sequence = from + i;
+	if (stream_audit_get_stored(r, s->stored, s->n, e) < 0)
+		return AUDIT_BROKEN;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->stored[i].what == STORED_OURS)
+			s->ours[s->nours++] = (struct acked){
+			    s->stored[i].id, s->stored[i].sequence };
+	return store_match(r->store, s->ours, s->nours, s->matches, e) < 0 ?
+	    AUDIT_NO_DB : AUDIT_DONE;
+}
+
+static void
+free_slice(struct slice *s)
+{
+	free(s->stored);
+	free(s->ours);
+	free(s->matches);
+}
+
+/*
+ * Only the newest of our messages tells: others may be phantoms of a failover
+ * after which this host went on.  Nothing is recorded here, so that each worker
+ * finds the same.
+ */
+static enum audited
+look_if_behind(struct stream_audit *r, uint64_t next, uint64_t last,
+    struct err *e)
+{
+	uint64_t	from = last - next < SLICE ? next : last - SLICE + 1;
+	struct slice	s;
+	enum audited	audited;
+
+	audited = read_slice(r, &s, from, (size_t)(last - from) + 1, e);
+	if (audited == AUDIT_DONE && s.nours > 0 &&
+	    s.matches[s.nours - 1] == MATCH_PHANTOM) {
+		audited = AUDIT_NO_DB;
+		if (store_check_drop(r->store, r->conf->nats.stream, e) == 0) {
+			r->behind = true;
+			err_set(e, "lacks the event of message %llu, the "
+			    "newest in stream %s: another one of mysql.hosts "
+			    "is used if it can be", (unsigned long long)
+			    s.ours[s.nours - 1].ack, r->conf->nats.stream);
+		}
+	}
+	free_slice(&s);
+	return audited;
+}
+
 static enum audited
 audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
     uint64_t *found, struct err *e)
@@ -43,14 +104,6 @@ audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
 	size_t		n = 0, kept = 0;
 	uint64_t	changed;
 
-	if (stream_audit_get_stored(r, s->stored, s->n, e) < 0)
-		return AUDIT_BROKEN;
-	for (size_t i = 0; i < s->n; i++)
-		if (s->stored[i].what == STORED_OURS)
-			s->ours[s->nours++] = (struct acked){
-			    s->stored[i].id, s->stored[i].sequence };
-	if (store_match(r->store, s->ours, s->nours, s->matches, e) < 0)
-		return AUDIT_NO_DB;
 	for (size_t i = 0; i < s->nours; i++) {
 		if (s->matches[i] != MATCH_PHANTOM)
 			continue;
@@ -86,20 +139,16 @@ audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
 	enum audited	audited = AUDIT_DONE;
 
 	while (audited == AUDIT_DONE && next <= last) {
-		struct slice	s = { .n = last - next < SLICE ?
-				    (size_t)(last - next) + 1 : SLICE };
-		struct tail	t = { 0 };
+		size_t		n = last - next < SLICE ?
+				    (size_t)(last - next) + 1 : SLICE;
+		struct slice	s;
+		struct tail	t = { .last = next + n - 1 };
 
-		s.stored = xcalloc(s.n, sizeof(*s.stored));
-		s.ours = xcalloc(s.n, sizeof(*s.ours));
-		s.matches = xcalloc(s.n, sizeof(*s.matches));
-		for (size_t i = 0; i < s.n; i++)
-			s.stored[i].sequence = next++;
-		audited = audit_tail_slice(r, &s, &t, found, e);
-		free(s.stored);
-		free(s.ours);
-		free(s.matches);
-		t.last = next - 1;
+		audited = read_slice(r, &s, next, n, e);
+		if (audited == AUDIT_DONE)
+			audited = audit_tail_slice(r, &s, &t, found, e);
+		free_slice(&s);
+		next += n;
 		if (audited == AUDIT_DONE && store_tail_save(r->store,
 		    r->conf->nats.stream, NULL, &t, e) < 0)
 			audited = AUDIT_NO_DB;
@@ -133,6 +182,9 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 		log_info("stream %s: %llu messages are compared with the "
 		    "events before anything is published", stream,
 		    (unsigned long long)(st->last - next + 1));
+	if (r->may_leave && next <= st->last &&
+	    (audited = look_if_behind(r, next, st->last, e)) != AUDIT_DONE)
+		return audited;
 	audited = audit_tail(r, next, st->last, &sum, &found, e);
 	if (found > 0)
 		/* After an outage as well: nothing was compared meanwhile. */

@@ -81,6 +81,18 @@ store_leave_server(struct store *s)
 	db_leave(s->db);
 }
 
+void
+store_demote_server(struct store *s)
+{
+	db_demote(s->db);
+}
+
+bool
+store_is_demoted(const struct store *s)
+{
+	return db_is_demoted(s->db);
+}
+
 const char *
 store_passed_over(const struct store *s)
 {

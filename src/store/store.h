@@ -46,6 +46,8 @@ void		 store_set_test(struct store *, int (*)(void *arg,
 		    struct err *), void *arg);
 bool		 store_prefer(struct store *, const char *peer);
 void		 store_leave_server(struct store *);
+void		 store_demote_server(struct store *);
+bool		 store_is_demoted(const struct store *);
 const char	*store_passed_over(const struct store *);
 
 /* Check again that the server is a usable primary; see db_check. */

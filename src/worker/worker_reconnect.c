@@ -142,6 +142,17 @@ reconnect_db(struct worker *w, struct err *e)
 		w->db.try_at = 0;
 }
 
+/* A new connection, at once: this one has not failed. */
+static void
+connect_anew(struct worker *w)
+{
+	store_close(w->store);
+	w->line->server[0] = '\0';
+	w->db.opened_at = w->db.try_at = 0;
+	w->db.proven = false;
+	w->clean = false;
+}
+
 void
 worker_db_failed(struct worker *w, struct err *e)
 {
@@ -153,11 +164,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	if (store_learnt_wrong(w->store) && w->db.proven) {
 		log_info("database: the tables have changed and are read "
 		    "again: %s", e->text);
-		store_close(w->store);
-		w->line->server[0] = '\0';
-		w->db.opened_at = w->db.try_at = 0;
-		w->db.proven = false;
-		w->clean = false;
+		connect_anew(w);
 		return;
 	}
 	switch (store_fault(w->store)) {
@@ -252,6 +259,21 @@ announce(struct worker *w, struct err *e)
 	return 0;
 }
 
+/* One that is behind is no last resort while others here use another one. */
+static int
+refuse_demoted(const struct worker *w, struct err *e)
+{
+	const char	*peer = store_peer(w->store);
+	char		 used[SCOREBOARD_SERVER];
+
+	if (w->a->board == NULL || !store_is_demoted(w->store) ||
+	    !scoreboard_server(w->a->board, peer, used) ||
+	    strcmp(used, peer) == 0)
+		return 0;
+	return err_set(e, "it lacks events of messages in the stream, and "
+	    "other workers use %s", used);
+}
+
 /*
  * What makes a server good for a worker, see db_set_test().  announce() writes,
  * so it also waits, on a node of a cluster, for all that was ordered before it:
@@ -263,7 +285,8 @@ worker_test_server(void *arg, struct err *e)
 	struct worker	*w = arg;
 	struct server	 s;	/* its name is registered */
 
-	return store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
+	return refuse_demoted(w, e) < 0 ||
+	    store_learn(w->store, e) < 0 || agree_on_count(w, e) < 0 ||
 	    store_cluster(w->store, &s, e) < 0 || announce(w, e) < 0 ? -1 : 0;
 }
 
@@ -287,9 +310,14 @@ tell_of_server(struct worker *w)
 void
 worker_open_db(struct worker *w)
 {
+	char		used[SCOREBOARD_SERVER];
 	struct err	e;
 
 	w->line->server[0] = '\0';
+	/* The first of the list may be an old primary that is back. */
+	if (w->a->respawned && !w->opened_db && w->a->board != NULL &&
+	    scoreboard_server(w->a->board, "", used))
+		store_prefer(w->store, used);
 	if (store_open(w->store, &e) < 0) {
 		w->totals->connects_failed[TOTALS_DATABASE]++;
 		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
@@ -308,8 +336,11 @@ worker_open_db(struct worker *w)
 	fleet_restart(&w->fleet);
 	w->totals->connects[TOTALS_DATABASE]++;
 	reconnect_opened(&w->db, clock_ms());
-	stream_audit_database_opened(&w->audit, !w->a->respawned &&
-	    !w->opened_db);
+	/* One that is behind, and used all the same, is compared for the alarm. */
+	stream_audit_database_opened(&w->audit, store_is_demoted(w->store) ||
+	    (!w->a->respawned && !w->opened_db));
+	if (store_is_demoted(w->store))
+		w->audit.may_leave = false;
 	w->opened_db = true;
 }
 
@@ -470,6 +501,24 @@ audit_failed(struct worker *w, struct err *e)
 	log_throttle_warn(&w->unaudited_why, e->text, now);
 }
 
+/*
+ * Is it an old primary that is back?  Another one is used, if there is one.
+ * What this worker had taken here expires.
+ */
+static void
+leave_behind(struct worker *w, struct err *why)
+{
+	w->audit.behind = false;
+	err_in(why, "mysql %s", store_peer(w->store));
+	scoreboard_error(w->line, why->text);
+	/* Only one worker logs it, and what is used then. */
+	reconnect_failed(&w->db, why->text, clock_ms());
+	w->server[0] = '\0';
+	store_demote_server(w->store);
+	connect_anew(w);
+	w->announced = false;
+}
+
 void
 worker_audit_stream(struct worker *w)
 {
@@ -478,10 +527,15 @@ worker_audit_stream(struct worker *w)
 	bool			 due = clock_ms() >= stream_audit_next(r, first);
 	struct err		 e;
 
-	if (stream_audit_round(r, first, &e) < 0)
-		audit_failed(w, &e);
-	else if (due)
+	if (stream_audit_round(r, first, &e) < 0) {
+		if (r->behind)
+			leave_behind(w, &e);
+		else
+			audit_failed(w, &e);
+	} else if (due)
 		w->audit_busy_since = 0;
+	if (stream_audit_is_ready(r))	/* it stays with this host */
+		r->may_leave = false;
 	w->line->recovered += r->recovered;
 	w->totals->recovered += r->recovered;
 	if (r->recovered > 0)	/* their partitions have new epochs */

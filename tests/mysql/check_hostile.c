@@ -302,6 +302,38 @@ START_TEST(next_host_after_a_refusal)
 }
 END_TEST
 
+/* A host that was demoted is used if no other one is. */
+START_TEST(demoted_host_is_the_last_resort)
+{
+	const struct fake_answer	cut[] = { well[0],
+		{ .match = "UPDATE", .error = 1290 },
+	};
+	struct buf			sql = { 0 };
+
+	fake.answers = well;
+	fake.nanswers = NROWS(well);
+	second.answers = cut;
+	second.nanswers = NROWS(cut);
+	ck_assert_int_eq(connect_to_two(), 0);
+	ck_assert(!db_is_demoted(db));
+	db_demote(db);
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+	ck_assert(!db_is_demoted(db));
+	/* It comes behind that one, and is not good enough. */
+	buf_str(&sql, "UPDATE");
+	ck_assert_int_eq(db_exec(db, "update", &sql, NULL, &e), -1);
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[1]);
+	ck_has(db_passed_over(db), "lacks events of messages");
+	db_demote(db);
+	ck_assert_int_eq(db_open(db, &e), 0);
+	ck_assert_str_eq(db_peer(db), conf->mysql.hosts.items[0]);
+	ck_assert(db_is_demoted(db));
+	buf_free(&sql);
+}
+END_TEST
+
 /* A lost certification, and a member that is not there yet: try again. */
 static const unsigned	waits[] = { 3101, 3796, 3797 };
 
@@ -518,6 +550,7 @@ main(void)
 	tcase_add_loop_test(tc, greeting_does_not_tell_the_kind, 0, 2);
 	tcase_add_loop_test(tc, vtgate_needs_a_shard, 0, NROWS(gates));
 	tcase_add_test(tc, no_file_is_sent);
+	tcase_add_test(tc, demoted_host_is_the_last_resort);
 	tcase_add_loop_test(tc, next_host_after_a_refusal, 0,
 	    NROWS(leaves));
 	tcase_add_loop_test(tc, busy_member_is_asked_again, 0, NROWS(waits));

@@ -275,6 +275,42 @@ START_TEST(first_start_outlives_its_connection)
 END_TEST
 
 /*
+ * This host is left for another one if it lacks the event of the newest message,
+ * and of that alone; whatever follows from another outbox does not count.
+ */
+START_TEST(newest_message_tells_who_is_behind)
+{
+	bool	behind = _i == 0;
+
+	open_tail();
+	add_event(1, "a");
+	put_message(behind ? 2 : 1, 1, hash_of(1, "a"));
+	put_message(behind ? 1 : 2, 50, 1);
+	if (!behind)
+		put_message(3, 1, hash_of(1, "a"));
+	else
+		put_message(3, 51, 1);
+	fake.row[4] = ALIEN;
+	fake.state.last = 4;
+	rec.may_leave = true;
+	ck_assert_int_eq(stream_audit_round(&rec, true, &e), behind ? -1 : 0);
+	ck_assert(rec.behind == behind);
+	if (behind) {
+		ck_has(e.text, "lacks the event of message 3");
+		ck_sql("0 0 NULL", "SELECT phantoms, tail_sequence, checker "
+		    "FROM outbox_streams");
+		/* There is no other one. */
+		rec.may_leave = rec.behind = false;
+		stream_audit_database_opened(&rec, false);
+	}
+	look_on();
+	ck_assert(!rec.behind);
+	ck_sql(behind ? "2 4" : "1 4",
+	    "SELECT phantoms, tail_sequence FROM outbox_streams");
+}
+END_TEST
+
+/*
  * A worker may still send what it claimed on the former server: the tail stays
  * until its claims are over, and is compared once more then.  So does whoever
  * comes to the new server later, or becomes the first of the fleet.
@@ -508,6 +544,7 @@ add_tails(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, tail_is_compared_when_the_database_may_be_another,
 	    0, NROWS(occasions));
 	tcase_add_test(tc, first_start_outlives_its_connection);
+	tcase_add_loop_test(tc, newest_message_tells_who_is_behind, 0, 2);
 	tcase_add_loop_test(tc, tail_is_compared_again_when_claims_are_over, 0,
 	    2);
 	tcase_add_test(tc, slices_of_a_tail_are_kept);
