@@ -16,7 +16,8 @@ bench_results = bench/results/table.txt bench/results/age.png \
 	bench/results/payload.png bench/results/workers.png
 EXTRA_DIST += bench/README bench/run bench/lib.sh bench/machine.sh \
 	bench/drain.sh bench/floor.sh bench/steady.sh bench/idle.sh bench/scrub.sh \
-	bench/age.sh bench/http.sh bench/monitor.sh bench/cost.sh bench/sparse.sh \
+	bench/age.sh bench/http.sh bench/kafka.sh bench/monitor.sh bench/cost.sh \
+	bench/sparse.sh \
 	bench/pauses.sh bench/plot.sh bench/json.awk bench/table.awk \
 	$(bench_results)
 

@@ -38,6 +38,43 @@ drain() {
 	reset
 }
 
+# owned_fleet_start WORKERS: by $CONF; each has its share of leases
+owned_fleet_start() {
+	start_master
+	FLEET=("$MASTER")
+	wait_for 30 owns_all "$1" || die 'the workers do not get ready'
+	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
+}
+
+owns_all() {
+	is_sql "SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
+	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
+	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live
+		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1
+}
+
+# settled_drain ROWS: of a fleet that is ready, to another destination than a
+# stream, seen in the database alone; sets RATE
+settled_drain() {
+	local go end
+	fleet_hold
+	fill "$1" 200 2000
+	wait_until_quiet
+	cpu_mark
+	go=$(now_us)
+	fleet_go
+	wait_for "$PATIENCE" is_left 0 || die 'rows stay in the outbox'
+	end=$(sql "SELECT CAST(1000000 * UNIX_TIMESTAMP(MAX(published_at))
+	    AS UNSIGNED) FROM outbox")
+	wait_until_quiet
+	cpu_since
+	fleet_stop
+	RATE=$(calc "$1 * 1000000 / ($end - $go)")
+	figure rate "$RATE" msg/s
+	figure relay_cpu "$(calc "$CPU_RELAY / $1" 1)" us/msg
+	figure db_cpu "$(calc "$CPU_DB / $1" 1)" us/msg
+}
+
 # drain_figures ROWS
 drain_figures() {
 	DB_US=$(calc "$CPU_DB / $1" 1)

@@ -10,45 +10,19 @@ HTTP_CONCURRENCY=${HTTP_CONCURRENCY:-64}
 requests() { cat "$NGINX_LOG_FILE" 2> /dev/null | wc -l; }
 has_requests() { [ "$(requests)" -ge "$1" ]; }
 
-# owns_all WORKERS: each has its share of leases
-owns_all() {
-	is_sql "SELECT COUNT(*) = $1 AND MAX(n) - MIN(n) <= 1
-	    AND SUM(live) = (SELECT COUNT(*) FROM outbox_partitions)
-	    FROM (SELECT COUNT(*) AS n, SUM(lease_until > NOW(6)) AS live
-		FROM outbox_partitions GROUP BY lease_owner) AS shares" 1
-}
-
 # http_fleet_start WORKERS: and wait until they are ready
 http_fleet_start() {
 	WORKERS=$1 BATCH=1000 LEASE_TTL=3600 HEARTBEAT_TTL=3600 HANG_TIMEOUT=0 \
 	    http_conf "concurrency: $HTTP_CONCURRENCY"
-	start_master
-	FLEET=("$MASTER")
-	wait_for 30 owns_all "$1" || die 'the workers do not get ready'
-	mapfile -t -O 1 FLEET < <(worker_pids "$MASTER")
+	owned_fleet_start "$1"
 }
 
 # http_drain ROWS WORKERS: sets RATE, as drain does
 http_drain() {
-	local go end before
+	local before
 	before=$(requests)
 	http_fleet_start "$2"
-	fleet_hold
-	fill "$1" 200 2000
-	wait_until_quiet
-	cpu_mark
-	go=$(now_us)
-	fleet_go
-	wait_for "$PATIENCE" is_left 0 || die 'rows stay in the outbox'
-	end=$(sql "SELECT CAST(1000000 * UNIX_TIMESTAMP(MAX(published_at))
-	    AS UNSIGNED) FROM outbox")
-	wait_until_quiet
-	cpu_since
-	fleet_stop
-	RATE=$(calc "$1 * 1000000 / ($end - $go)")
-	figure rate "$RATE" msg/s
-	figure relay_cpu "$(calc "$CPU_RELAY / $1" 1)" us/msg
-	figure db_cpu "$(calc "$CPU_DB / $1" 1)" us/msg
+	settled_drain "$1"
 	# Each row was delivered, by one request.
 	wait_for 10 has_requests $((before + $1))
 	is_sql 'SELECT COUNT(published_at) FROM outbox' "$1" &&

@@ -234,13 +234,15 @@ memory_figures() {
 # field NAME: a number, true or false of the checker's last result
 field() { sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p" <<< "$JUDGED"; }
 
-# judge EVENTS: the independent checker reads the whole stream and must find
-# each of this number of events once, and those of a key in order
+# judge EVENTS [WHERE...]: the independent checker reads the whole stream, or the
+# topics, and must find each of this number of events once, and those of a key in
+# order
 judge() {
-	local rc name
+	local rc name where=(--nats "$URL" --stream EVENTS)
+	[ $# -eq 1 ] || where=("${@:2}")
 	[ -z "${BENCH_BEFORE_CHECK-}" ] || eval "$BENCH_BEFORE_CHECK"
 	JUDGED=$("$LAB" check --json --socket "$SOCKET" --user root \
-	    --database app --nats "$URL" --stream EVENTS)
+	    --database app "${where[@]}")
 	rc=$?
 	for name in lost duplicated out_of_order; do
 		figure "$name" "$(field "$name")" messages

@@ -253,7 +253,7 @@ liar_LDADD =
 EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
 	tests/chaos/cluster.sh tests/chaos/damage.sh \
 	tests/chaos/endpoint.sh tests/chaos/faults.sh \
-	tests/chaos/load.sh tests/chaos/masters.sh tests/chaos/outage.sh \
+	tests/chaos/kafka.sh tests/chaos/load.sh tests/chaos/masters.sh tests/chaos/outage.sh \
 	tests/chaos/plan.sh tests/chaos/run.sh tests/chaos/seeds.sh \
 	tests/chaos/servers.sh tests/examples/nats.php \
 	tests/examples/run_examples.sh tests/examples/run_receiver.sh \

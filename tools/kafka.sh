@@ -10,10 +10,12 @@ kafka_tree=${OUTBOX_KAFKA_TREE:-$cache/outbox-master/kafka}
 # Members of a cluster are those with the same controller.
 kafka_cluster=MkU3OEVBNTcwNTJENDM2Qg
 
-# Set java to the program and its options.  Speed matters at a start, where the second compiler takes more time than it
-# saves.
+# Set java to the program and its options.  The second compiler takes more time at
+# a start than it saves.
 kafka_java() {
-	java=(java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+	local own='-XX:+UseSerialGC -XX:TieredStopAtLevel=1'
+	read -ra java <<<"java ${KAFKA_HEAP_OPTS:--Xmx256m} $(
+	    )${KAFKA_JVM_PERFORMANCE_OPTS:-$own}"
 	[ ! -e "$TREE/kafka.jsa" ] ||
 	    java+=("-XX:SharedArchiveFile=$TREE/kafka.jsa")
 	java+=(-Dorg.slf4j.simpleLogger.showDateTime=true

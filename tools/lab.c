@@ -23,6 +23,9 @@
 #define CHECK	128u
 #define LIST	256u
 #define PLAIN	512u
+#define TOPIC	1024u
+#define RECREATE 2048u
+#define KAFKA	(TOPIC | RECREATE | LIST | PUBLISH | SHOW | COUNT | CHECK)
 #define BUS	(LIST | STREAM | PUBLISH | PURGE | DELETE | SHOW | COUNT | CHECK)
 #define DB	(PRODUCE | COUNT | CHECK | PLAIN)
 
@@ -63,6 +66,17 @@ static const struct option_row rows[] = {
 	    "NATS credentials file" },
 	{ "nats-ca", IS_TEXT, AT(nats_ca), BUS, 0, 0, "FILE",
 	    "use TLS and trust this CA" },
+	{ "kafka", IS_TEXT, AT(kafka), KAFKA, 0, 0, "HOST:PORT,...",
+	    "or brokers of Kafka, without password" },
+	{ "topic", IS_TEXT, AT(topic), KAFKA, 0, 0, "NAME,...",
+	    "its topics; in a shell's pattern, where they are read" },
+	{ "partitions", IS_NUMBER, AT(partitions), TOPIC, 1, 10000, "N",
+	    "how many it has, or gets (1)" },
+	{ "config", IS_LIST, AT(headers), TOPIC | RECREATE, 0, 0, "KEY=VALUE",
+	    "a setting of the topic; all others get their defaults" },
+	{ "partition", IS_NUMBER, AT(partition), PUBLISH | SHOW, 0, 10000,
+	    "N", "of the record (0)" },
+	{ "key", IS_TEXT, AT(key), PUBLISH, 0, 0, "TEXT", "of the record" },
 	{ "stream", IS_TEXT, AT(stream), BUS ^ PUBLISH, 0, 0, "NAME",
 	    "the stream" },
 	{ "name", IS_TEXT, AT(stream), STREAM, 0, 0, "NAME",
@@ -83,11 +97,12 @@ static const struct option_row rows[] = {
 	    "not on file" },
 	{ "no-ack", IS_FLAG, AT(no_ack), STREAM, 0, 0, NULL,
 	    "store messages without an answer" },
-	{ "into", IS_TEXT, AT(into), PURGE, 0, 0, "NAME",
-	    "copy what is purged into this stream, which takes NAME.>" },
-	{ "replicas", IS_NUMBER, AT(replicas), STREAM, 1, 5, "N",
-	    "replicas (1)" },
-	{ "delete", IS_FLAG, AT(delete), STREAM, 0, 0, NULL,
+	{ "into", IS_TEXT, AT(into), PURGE | RECREATE, 0, 0, "NAME",
+	    "copy what is purged into this stream, which takes NAME.>;\n"
+	    MARGIN "what was there before into NAME.TOPIC: gone.1, gone.2" },
+	{ "replicas", IS_NUMBER, AT(replicas), STREAM | TOPIC | RECREATE, 1, 5,
+	    "N", "replicas (1)" },
+	{ "delete", IS_FLAG, AT(delete), STREAM | TOPIC, 0, 0, NULL,
 	    "delete it, if it is there" },
 	{ "subject", IS_TEXT, AT(subject), PUBLISH | PLAIN, 0, 0, "SUBJECT",
 	    "where to" },
@@ -96,13 +111,13 @@ static const struct option_row rows[] = {
 	{ "seconds", IS_NUMBER, AT(seconds), PLAIN, 0, 86400, "N",
 	    "for so long (until a signal)" },
 	{ "id", IS_TEXT, AT(id), PUBLISH, 0, 0, "ID",
-	    "Nats-Msg-Id" },
+	    "Nats-Msg-Id, or Outbox-Id" },
 	{ "header", IS_LIST, AT(headers), PUBLISH, 0, 0, "KEY=VALUE",
 	    "a header; as often as needed" },
 	{ "data", IS_TEXT, AT(data), PUBLISH, 0, 0, "TEXT",
 	    "the payload (standard input)" },
-	{ "seq", IS_NUMBER, AT(seq), DELETE | SHOW, 1, BIG, "N",
-	    "the message's number in the stream" },
+	{ "seq", IS_NUMBER, AT(seq), DELETE | SHOW, 0, BIG, "N",
+	    "the message's number in the stream, or its offset" },
 	{ "last", IS_FLAG, AT(last), SHOW, 0, 0, NULL,
 	    "the last message" },
 	{ "events", IS_NUMBER, AT(events), PRODUCE, 0, BIG, "N",
@@ -157,6 +172,8 @@ static const struct option_row rows[] = {
 	    MARGIN "if it was in doubt then, or 0. They may come again above\n"
 	    MARGIN "that, in order among those of the same losses; one in\n"
 	    MARGIN "doubt also in its turn" },
+	{ "moved", IS_FLAG, AT(moved), CHECK, 0, 0, NULL,
+	    "a key may be in several partitions of a topic" },
 	{ "json", IS_FLAG, AT(json), CHECK, 0, 0, NULL,
 	    "one JSON object instead of the table" },
 };
@@ -181,6 +198,9 @@ static const struct command {
 	{ "publish", PUBLISH, lab_publish, "publish a message" },
 	{ "purge", PURGE, lab_purge, "empty the stream" },
 	{ "delete-msg", DELETE, lab_delete_msg, "delete one message" },
+	{ "topic", TOPIC, lab_topic, "create, change or delete a topic" },
+	{ "recreate", RECREATE, lab_recreate,
+	    "delete topics and make them anew" },
 };
 
 #define NCOMMANDS	(sizeof(commands) / sizeof(commands[0]))
@@ -294,9 +314,17 @@ require(const struct command *c, unsigned who, const char *name,
 static void
 check(const struct command *c, const struct lab_opts *o)
 {
-	require(c, BUS, "nats", o->nats);
-	require(c, BUS ^ PUBLISH, "stream", o->stream);
-	require(c, PUBLISH, "subject", o->subject);
+	if (c->bit & (TOPIC | RECREATE))
+		require(c, KAFKA, "kafka", o->kafka);
+	if (o->kafka != NULL) {
+		require(c, KAFKA, "topic", o->topic);
+		require(c, RECREATE, "into", o->into);
+		require(c, PUBLISH, "data", o->data);
+	} else {
+		require(c, BUS, "nats or --kafka", o->nats);
+		require(c, BUS ^ PUBLISH, "stream", o->stream);
+		require(c, PUBLISH, "subject", o->subject);
+	}
 	if (c->bit == PLAIN && o->nats != NULL) {
 		require(c, PLAIN, "subject", o->subject);
 		return;
@@ -308,7 +336,7 @@ check(const struct command *c, const struct lab_opts *o)
 		require(c, STREAM, "subjects", o->subjects);
 	if (c->bit == DELETE && o->seq == 0)
 		errx(USAGE, "%s: --seq is missing", c->name);
-	if (c->bit == SHOW && o->seq == 0 && !o->last)
+	if (c->bit == SHOW && o->seq == 0 && !o->last && o->kafka == NULL)
 		errx(USAGE, "%s: --seq or --last is missing", c->name);
 }
 
@@ -321,7 +349,7 @@ main(int argc, char **argv)
 		.max_msg_size = -1, .replicas = 1, .events = 1000,
 		.keys = 100, .key_prefix = "k", .type = "lab.event",
 		.payload = 200, .producers = 1, .expect_dead = -1,
-		.every = 20
+		.every = 20, .partitions = 1
 	};
 
 	for (size_t i = 0; argc > 1 && i < NCOMMANDS; i++)

@@ -25,7 +25,7 @@
 struct lab_opts {
 	/* where the servers are */
 	const char	*socket, *host, *user, *password_env, *database;
-	const char	*nats, *creds, *nats_ca;
+	const char	*nats, *creds, *nats_ca, *kafka;
 	int64_t		 timeout;	/* s, of the database; 0: none */
 
 	/* stream, publish, show, ... */
@@ -34,6 +34,10 @@ struct lab_opts {
 	size_t		 nheaders;
 	int64_t		 seq, dup_window, max_msg_size, max_msgs, replicas;
 	bool		 discard_new, memory, work_queue, no_ack, delete, last;
+
+	/* topic, ... of Kafka; what it is set to is in headers */
+	const char	*topic, *key;
+	int64_t		 partitions, partition;
 
 	/* produce */
 	int64_t		 events, keys, payload, producers, per_txn, rate;
@@ -50,7 +54,7 @@ struct lab_opts {
 	/* check */
 	int64_t		 since, wait, expect_dead, max_phantoms;
 	const char	*outbox_id, *recovered;
-	bool		 json, allow_phantoms;
+	bool		 json, allow_phantoms, moved;
 };
 
 /* A connection to NATS with its JetStream context. */
@@ -59,6 +63,23 @@ struct lab_bus {
 	jsCtx		*js;
 	natsSubscription **kept;	/* end after the connection */
 	size_t		 nkept;
+};
+
+/* A message of a stream, or a record of a topic. */
+struct lab_msg {
+	const void	*data, *key;	/* key: of a record */
+	size_t		 len, key_len;
+	const char	*subject;	/* or the topic */
+	char		 where[300];
+	uint64_t	 number;	/* in the stream; how many were read */
+	int64_t		 when;		/* ns */
+	bool		 is_record;
+	unsigned	 gone;		/* with the n-th topic of this name; 0:
+					   it is there */
+	int32_t		 partition;
+	int64_t		 offset;
+	natsMsg		*nats;		/* one of these has its headers */
+	struct rd_kafka_headers_s *kafka;
 };
 
 /* Set by SIGINT and SIGTERM once lab_catch_signals() was called. */
@@ -118,6 +139,17 @@ uint64_t	 lab_stream_state(struct lab_bus *, const char *stream,
 void		 lab_read_stream(struct lab_bus *, const char *stream,
 		    void (*each)(void *, natsMsg *, uint64_t, int64_t), void *);
 
+/* NULL: it has none of this name. */
+const char	*lab_header(const struct lab_msg *, const char *name);
+
+/*
+ * The same for all records of the topics, those first that were there before a
+ * topic was made anew (lab recreate).
+ */
+void		 lab_read_topics(const struct lab_opts *,
+		    void (*each)(void *, const struct lab_msg *), void *);
+uint64_t	 lab_topic_count(const struct lab_opts *);
+
 /* How the rows of a producer get labels, and by which partition count. */
 struct lab_kind {
 	enum lab_by {
@@ -149,5 +181,11 @@ int		 lab_produce(const struct lab_opts *);
 int		 lab_count(const struct lab_opts *);
 int		 lab_check(const struct lab_opts *);
 int		 lab_plain(const struct lab_opts *);
+int		 lab_topic(const struct lab_opts *);
+int		 lab_recreate(const struct lab_opts *);
+/* With --kafka. */
+int		 lab_publish_record(const struct lab_opts *);
+int		 lab_list_records(const struct lab_opts *);
+int		 lab_show_record(const struct lab_opts *);
 
 #endif

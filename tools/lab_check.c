@@ -1,5 +1,6 @@
 /*
- * lab_check.c - check that the stream has every committed event once, in order
+ * lab_check.c - check that the stream, or the topics, have every committed event
+ * once, in order
  *
  * The events are read first; then every message of the stream is compared with
  * them.  The daemon's own record (published_at) is no evidence; it is only
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <libdeflate.h>
+#include <librdkafka/rdkafka.h>
 
 #include "lab.h"
 
@@ -27,10 +29,12 @@
 
 /*
  * Messages of a key that were sent after the same losses: a bit for each loss
- * that had the event.  Among these there is an order.
+ * that had the event.  Among these there is an order; of Kafka in a partition.
  */
 struct lane {
 	unsigned	 after;
+	const struct key *topic;	/* NULL: a stream */
+	int32_t		 partition;
 	uint64_t	 last;		/* the highest sequence seen */
 };
 
@@ -48,6 +52,7 @@ struct event {
 	unsigned	 losses;	/* that had it: a bit for each */
 	unsigned	 in_doubt;	/* of these, without an answer then */
 	uint8_t		 nlosses;	/* copies that may be there besides */
+	unsigned	 gone;		/* the topic that it was seen in */
 };
 
 /* Hash set of the message ids seen; 0: empty. */
@@ -69,7 +74,7 @@ struct check {
 	int64_t		*times;		/* of each message, ns */
 	size_t		 ntimes, times_room;
 	uint64_t	 delivered, lost, duplicated, disorder, foreign;
-	uint64_t	 damaged, dead, phantom, others, recovered;
+	uint64_t	 damaged, dead, phantom, others, recovered, gone, sent_again;
 };
 
 static int
@@ -81,9 +86,9 @@ key_cmp(const void *a, const void *b)
 
 /* The one struct key of this name; makes it if needed. */
 static struct key *
-intern(struct check *c, char *name)
+intern(struct check *c, const char *name)
 {
-	struct key	 probe = { .name = name }, *k;
+	struct key	 probe = { .name = (char *)(uintptr_t)name }, *k;
 	void		*node;
 
 	if ((node = tfind(&probe, &c->names, key_cmp)) != NULL)
@@ -122,9 +127,9 @@ utf8_length(unsigned char c)
  * Overlong forms of three and four bytes are taken for text.
  */
 static char *
-shown(char *data, size_t len, char *text)
+shown(const void *data, size_t len, char *text)
 {
-	const unsigned char	*p = (unsigned char *)data;
+	const unsigned char	*p = data;
 	bool			 plain;
 
 	plain = len == 0 || (p[0] != ' ' && p[len - 1] != ' ');
@@ -137,8 +142,11 @@ shown(char *data, size_t len, char *text)
 		for (size_t k = 1; plain && k < n; k++)
 			plain = (p[i + k] & 0xc0) == 0x80;
 	}
-	if (plain)
-		return data;
+	if (plain && len < 65536) {
+		memcpy(text, data, len);
+		text[len] = '\0';
+		return text;
+	}
 	strcpy(text, "0x");
 	for (size_t i = 0; i < len && i < 65536; i++)
 		sprintf(text + 2 + 2 * i, "%02x", p[i]);
@@ -163,6 +171,7 @@ add_event(struct check *c, MYSQL_ROW row, const unsigned long *lengths)
 	e->len = (uint32_t)strtoul(row[4], NULL, 10);
 	e->seen = false;
 	e->losses = e->in_doubt = e->nlosses = 0;
+	e->gone = 0;
 }
 
 /* The server computes the checksums, so no payloads are transferred. */
@@ -254,12 +263,19 @@ idset_add(struct idset *set, const char *id)
 	return idset_put(set, hash(id));
 }
 
-static const char *
-header(natsMsg *m, const char *name)
+/* Kafka adds a NUL to what it has of a header. */
+const char *
+lab_header(const struct lab_msg *m, const char *name)
 {
 	const char	*value = NULL;
+	const void	*bytes;
+	size_t		 size;
 
-	if (natsMsgHeader_Get(m, name, &value) != NATS_OK)
+	if (m->is_record)
+		return m->kafka != NULL && rd_kafka_header_get_last(m->kafka,
+		    name, &bytes, &size) == RD_KAFKA_RESP_ERR_NO_ERROR ?
+		    bytes : NULL;
+	if (natsMsgHeader_Get(m->nats, name, &value) != NATS_OK)
 		return NULL;
 	return value;
 }
@@ -281,22 +297,25 @@ trouble(uint64_t *count, const char *kind, const char *fmt, ...)
 
 /* Has the header this value?  An empty column has no header. */
 static bool
-header_is(natsMsg *m, const char *name, const char *want)
+header_is(const struct lab_msg *m, const char *name, const char *want)
 {
-	const char	*value = header(m, name);
+	const char	*value = lab_header(m, name);
 
 	return strcmp(value != NULL ? value : "", want) == 0;
 }
 
 /* The first difference between message and event; NULL: none. */
 static const char *
-difference(const struct event *e, natsMsg *m)
+difference(const struct event *e, const struct lab_msg *m)
 {
-	int	len = natsMsg_GetDataLength(m);
+	static char	text[2 * 65536 + 3];
 
-	if ((uint32_t)len != e->len ||
-	    libdeflate_crc32(0, natsMsg_GetData(m), (size_t)len) != e->crc)
+	if ((uint32_t)m->len != e->len ||
+	    libdeflate_crc32(0, m->data, m->len) != e->crc)
 		return "payload";
+	if (m->is_record && (m->key == NULL || strcmp(e->key->name,
+	    shown(m->key, m->key_len, text)) != 0))
+		return "key";
 	if (!header_is(m, "Outbox-Key", e->key->name))
 		return "Outbox-Key";
 	if (!header_is(m, "Outbox-Type", e->type->name))
@@ -305,14 +324,37 @@ difference(const struct event *e, natsMsg *m)
 }
 
 static struct lane *
-lane_of(struct key *k, unsigned after)
+lane_of(struct key *k, unsigned after, const struct key *topic,
+    int32_t partition)
 {
 	for (size_t i = 0; i < k->nlanes; i++)
-		if (k->lanes[i].after == after)
+		if (k->lanes[i].after == after &&
+		    k->lanes[i].topic == topic &&
+		    k->lanes[i].partition == partition)
 			return &k->lanes[i];
 	k->lanes = lab_realloc(k->lanes, k->nlanes + 1, sizeof(*k->lanes));
-	k->lanes[k->nlanes] = (struct lane){ .after = after };
+	k->lanes[k->nlanes] = (struct lane){ after, topic, partition, 0 };
 	return &k->lanes[k->nlanes++];
+}
+
+/* Who reads a key has an order only if it stays in one partition of a topic. */
+static void
+judge_partition(struct check *c, const struct key *k, const struct key *topic,
+    const struct lab_msg *m)
+{
+	const struct lane	*other = NULL;
+
+	for (size_t i = 0; i < k->nlanes; i++) {
+		if (k->lanes[i].topic != topic)
+			continue;
+		if (k->lanes[i].partition == m->partition)
+			return;
+		other = &k->lanes[i];
+	}
+	if (other != NULL && !c->o->moved)
+		trouble(&c->disorder, "out of order", "key %s: is in %s, and "
+		    "in partition %d", k->name, m->where,
+		    (int)other->partition);
 }
 
 /*
@@ -321,23 +363,29 @@ lane_of(struct key *k, unsigned after)
  * daemon had its answer before it was lost.
  */
 static void
-judge_order(struct check *c, const struct event *e, uint64_t at,
+judge_order(struct check *c, const struct event *e, const struct lab_msg *m,
     uint64_t place)
 {
 	unsigned	 after = e->losses;
+	const struct key *topic = NULL;
 	struct lane	*lane;
 
+	if (m->is_record) {
+		topic = intern(c, m->subject);
+		judge_partition(c, e->key, topic, m);
+	}
 	for (unsigned i = 0; i < LAB_MAX_LOSSES; i++)
 		if (place <= c->above[i])
 			after &= ~(1u << i);
-	if (e->seq >= lane_of(e->key, after & ~e->in_doubt)->last)
+	if (e->seq >= lane_of(e->key, after & ~e->in_doubt, topic,
+	    m->partition)->last)
 		after &= ~e->in_doubt;
-	lane = lane_of(e->key, after);
+	lane = lane_of(e->key, after, topic, m->partition);
 	if (e->seq < lane->last)
 		trouble(&c->disorder, "out of order", "key %s: sequence %llu "
-		    "after %llu (message %llu)", e->key->name,
+		    "after %llu (%s)", e->key->name,
 		    (unsigned long long)e->seq, (unsigned long long)lane->last,
-		    (unsigned long long)at);
+		    m->where);
 	else
 		lane->last = e->seq;
 }
@@ -355,9 +403,9 @@ is_newer(struct check *c, uint64_t seq)
 }
 
 static uint64_t
-sequence_of(natsMsg *m)
+sequence_of(const struct lab_msg *m)
 {
-	const char	*text = header(m, "Outbox-Sequence");
+	const char	*text = lab_header(m, "Outbox-Sequence");
 	char		*end;
 	uint64_t	 n;
 
@@ -369,24 +417,26 @@ sequence_of(natsMsg *m)
 
 /* The daemon's message id; a copy has the origin's sequence before it. */
 static const char *
-id_of(natsMsg *m)
+id_of(const struct lab_msg *m)
 {
-	const char	*id = header(m, "Nats-Msg-Id");
+	const char	*id;
 	size_t		 digits;
 
-	if (id == NULL)
-		return NULL;
+	id = lab_header(m, m->is_record ? "Outbox-Id" : "Nats-Msg-Id");
+	if (id == NULL || m->is_record)
+		return id;
 	digits = strspn(id, "0123456789");
 	return digits > 0 && id[digits] == ' ' ? id + digits + 1 : id;
 }
 
 /* Where the message was in the stream from which it was copied. */
 static uint64_t
-place_of(natsMsg *m, uint64_t at)
+place_of(const struct lab_msg *m)
 {
-	const char	*id = header(m, "Nats-Msg-Id");
+	const char	*id = lab_header(m, "Nats-Msg-Id");
 
-	return id != NULL && id_of(m) != id ? strtoull(id, NULL, 10) : at;
+	return id != NULL && id_of(m) != id ? strtoull(id, NULL, 10) :
+	    m->number;
 }
 
 /* Does the message belong to the outbox that is checked? */
@@ -402,11 +452,17 @@ is_ours(struct check *c, const char *id)
 }
 
 static void
-judge_delivered(struct check *c, struct event *e, natsMsg *m, bool again,
-    uint64_t at)
+judge_delivered(struct check *c, struct event *e, const struct lab_msg *m,
+    bool again)
 {
 	const char	*id = id_of(m);
 
+	/* A topic that is gone had it. */
+	if (e->seen && m->gone != e->gone) {
+		e->gone = m->gone;
+		c->sent_again++;
+		return;
+	}
 	/* A replica may have it all the time. */
 	if (e->seen && e->nlosses > 0) {
 		e->nlosses--;
@@ -415,55 +471,56 @@ judge_delivered(struct check *c, struct event *e, natsMsg *m, bool again,
 	}
 	if (e->seen || again)
 		trouble(&c->duplicated, "duplicated", "sequence %llu "
-		    "(message %llu, id %s)", (unsigned long long)e->seq,
-		    (unsigned long long)at, id != NULL ? id : "none");
+		    "(%s, id %s)", (unsigned long long)e->seq, m->where,
+		    id != NULL ? id : "none");
 	if (e->seen)
 		return;
 	e->seen = true;
+	e->gone = m->gone;
 	c->delivered++;
-	judge_order(c, e, at, place_of(m, at));
+	judge_order(c, e, m, place_of(m));
 	if (id == NULL)
-		trouble(&c->damaged, "damaged", "sequence %llu (message %llu)"
-		    " has no Nats-Msg-Id", (unsigned long long)e->seq,
-		    (unsigned long long)at);
+		trouble(&c->damaged, "damaged", "sequence %llu (%s) has no %s",
+		    (unsigned long long)e->seq, m->where,
+		    m->is_record ? "Outbox-Id" : "Nats-Msg-Id");
 }
 
 static void
-judge_phantom(struct check *c, natsMsg *m, uint64_t seq, const char *what,
-    uint64_t at, bool again)
+judge_phantom(struct check *c, const struct lab_msg *m, uint64_t seq,
+    const char *what, bool again)
 {
 	const char	*id = id_of(m);
 
 	trouble(again ? &c->duplicated : &c->phantom,
-	    again ? "duplicated" : "phantom", "message %llu, sequence %llu, "
-	    "subject %s, id %s: %s%s", (unsigned long long)at,
-	    (unsigned long long)seq, natsMsg_GetSubject(m),
+	    again ? "duplicated" : "phantom", "%s, sequence %llu, "
+	    "subject %s, id %s: %s%s", m->where,
+	    (unsigned long long)seq, m->subject,
 	    id != NULL ? id : "none", what != NULL ?
 	    "the event has another " : "no such event",
 	    what != NULL ? what : "");
 }
 
 static void
-judge_foreign(struct check *c, natsMsg *m, uint64_t at)
+judge_foreign(struct check *c, const struct lab_msg *m)
 {
-	trouble(&c->foreign, "foreign", "message %llu, subject %s: has no "
-	    "sequence", (unsigned long long)at, natsMsg_GetSubject(m));
+	trouble(&c->foreign, "foreign", "%s, subject %s: has no sequence",
+	    m->where, m->subject);
 }
 
 static void
-judge(struct check *c, natsMsg *m, uint64_t at)
+judge(struct check *c, const struct lab_msg *m)
 {
 	uint64_t	 seq = sequence_of(m);
 	const char	*id = id_of(m), *what = NULL;
 	struct event	*e;
 	bool		 again;
 
-	if (!is_ours(c, c->o->shape != NULL ? header(m, "Outbox-Id") : id)) {
+	if (!is_ours(c, c->o->shape != NULL ? lab_header(m, "Outbox-Id") : id)) {
 		c->others++;
 		return;
 	}
 	if (seq == 0) {
-		judge_foreign(c, m, at);
+		judge_foreign(c, m);
 		return;
 	}
 	if (seq <= (uint64_t)c->o->since)
@@ -471,9 +528,9 @@ judge(struct check *c, natsMsg *m, uint64_t at)
 	again = id != NULL && !idset_add(&c->ids, id);
 	e = find_event(c, seq);
 	if (e != NULL && (what = difference(e, m)) == NULL)
-		judge_delivered(c, e, m, again, at);
+		judge_delivered(c, e, m, again);
 	else if (e != NULL || !is_newer(c, seq))
-		judge_phantom(c, m, seq, what, at, again);
+		judge_phantom(c, m, seq, what, again);
 }
 
 static void
@@ -488,12 +545,27 @@ add_time(struct check *c, int64_t when)
 }
 
 static void
-on_message(void *arg, natsMsg *m, uint64_t seq, int64_t when)
+on_message(void *arg, natsMsg *nats, uint64_t seq, int64_t when)
+{
+	struct check	*c = arg;
+	struct lab_msg	 m = { .nats = nats, .number = seq, .when = when,
+	    .subject = natsMsg_GetSubject(nats), .data = natsMsg_GetData(nats),
+	    .len = (size_t)natsMsg_GetDataLength(nats) };
+
+	snprintf(m.where, sizeof(m.where), "message %llu",
+	    (unsigned long long)seq);
+	add_time(c, when);
+	judge(c, &m);
+}
+
+/* The time of a record is that of its event: not when it was stored. */
+static void
+on_record(void *arg, const struct lab_msg *m)
 {
 	struct check	*c = arg;
 
-	add_time(c, when);
-	judge(c, m, seq);
+	c->gone += m->gone > 0;
+	judge(c, m);
 }
 
 /* Each loss has a number from 1 on. */
@@ -561,7 +633,8 @@ wait_for_stream(struct check *c)
 
 	for (;;) {
 		now = lab_now_ms();
-		have = lab_stream_state(&c->bus, c->o->stream, NULL);
+		have = c->o->kafka != NULL ? lab_topic_count(c->o) :
+		    lab_stream_state(&c->bus, c->o->stream, NULL);
 		if (have != before || quiet == 0)
 			quiet = now + QUIET_MS;
 		before = have;
@@ -679,6 +752,8 @@ print_table(const struct check *c)
 	if (c->dead > 0 || c->o->expect_dead >= 0)
 		print_row("dead", c->dead);
 	print_row("phantom", c->phantom);
+	if (c->gone > 0)
+		print_row("sent again", c->sent_again);
 	if (c->o->outbox_id != NULL)
 		print_row("others", c->others);
 	print_row("msg/s", (uint64_t)rate(c, 0, last));
@@ -693,7 +768,8 @@ print_json(const struct check *c)
 	printf("{\"ok\":%s,\"committed\":%zu,\"delivered\":%llu,"
 	    "\"lost\":%llu,\"duplicated\":%llu,\"out_of_order\":%llu,"
 	    "\"foreign\":%llu,\"damaged\":%llu,\"dead\":%llu,"
-	    "\"phantom\":%llu,\"others\":%llu,"
+	    "\"phantom\":%llu,\"others\":%llu,\"gone\":%llu,"
+	    "\"sent_again\":%llu,"
 	    "\"messages\":%zu,\"rate\":%.0f,\"rate_first_quarter\":%.0f,"
 	    "\"rate_last_quarter\":%.0f}\n", is_good(c) ? "true" : "false",
 	    c->nevents, (unsigned long long)c->delivered,
@@ -701,6 +777,7 @@ print_json(const struct check *c)
 	    (unsigned long long)c->disorder, (unsigned long long)c->foreign,
 	    (unsigned long long)c->damaged, (unsigned long long)c->dead,
 	    (unsigned long long)c->phantom, (unsigned long long)c->others,
+	    (unsigned long long)c->gone, (unsigned long long)c->sent_again,
 	    c->ntimes, rate(c, 0, last), rate(c, 0, last / 4),
 	    rate(c, last - last / 4, last));
 }
@@ -714,7 +791,8 @@ check_free(struct check *c)
 	free(c->times);
 	mysql_close(c->db);
 	mysql_library_end();
-	lab_bus_close(&c->bus);
+	if (c->o->kafka == NULL)
+		lab_bus_close(&c->bus);
 }
 
 int
@@ -725,12 +803,16 @@ lab_check(const struct lab_opts *o)
 
 	lab_catch_signals();
 	c.db = lab_db_open(o);
-	lab_bus_open(o, &c.bus);
+	if (o->kafka == NULL)
+		lab_bus_open(o, &c.bus);
 	read_events(&c);
 	read_losses(&c);
 	if (o->wait > 0)
 		wait_for_stream(&c);
-	lab_read_stream(&c.bus, o->stream, on_message, &c);
+	if (o->kafka != NULL)
+		lab_read_topics(o, on_record, &c);
+	else
+		lab_read_stream(&c.bus, o->stream, on_message, &c);
 	read_dead(&c);
 	find_lost(&c);
 	if (o->json)
@@ -751,7 +833,8 @@ lab_count(const struct lab_opts *o)
 	char		 sql[512], events[LAB_TABLE], outbox[LAB_TABLE];
 	uint64_t	 committed, waiting;
 
-	lab_bus_open(o, &bus);
+	if (o->kafka == NULL)
+		lab_bus_open(o, &bus);
 	lab_events(o, events);
 	lab_outbox(o, outbox);
 	snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM (SELECT 1 FROM "
@@ -764,10 +847,11 @@ lab_count(const struct lab_opts *o)
 	waiting = lab_db_number(db, sql);
 	printf("committed %llu waiting %llu messages %llu\n",
 	    (unsigned long long)committed, (unsigned long long)waiting,
-	    (unsigned long long)lab_stream_state(&bus, o->stream,
-	    NULL));
+	    (unsigned long long)(o->kafka != NULL ? lab_topic_count(o) :
+	    lab_stream_state(&bus, o->stream, NULL)));
 	mysql_close(db);
 	mysql_library_end();
-	lab_bus_close(&bus);
+	if (o->kafka == NULL)
+		lab_bus_close(&bus);
 	return 0;
 }

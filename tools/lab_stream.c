@@ -129,6 +129,8 @@ lab_publish(const struct lab_opts *o)
 	size_t		 len = 0;
 	char		*in = NULL;
 
+	if (o->kafka != NULL)
+		return lab_publish_record(o);
 	if (o->data == NULL)
 		in = read_all(stdin, &len);
 	else
@@ -304,6 +306,8 @@ lab_list(const struct lab_opts *o)
 {
 	struct lab_bus	bus;
 
+	if (o->kafka != NULL)
+		return lab_list_records(o);
 	lab_bus_open(o, &bus);
 	lab_read_stream(&bus, o->stream, list_message, NULL);
 	lab_bus_close(&bus);
@@ -322,6 +326,8 @@ lab_show(const struct lab_opts *o)
 	natsStatus	 s;
 	uint64_t	 seq = (uint64_t)o->seq;
 
+	if (o->kafka != NULL)
+		return lab_show_record(o);
 	lab_bus_open(o, &bus);
 	if (o->last)
 		lab_stream_state(&bus, o->stream, &seq);

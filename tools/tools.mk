@@ -2,9 +2,10 @@
 
 check_PROGRAMS += lab
 lab_SOURCES = tools/lab.c tools/lab.h tools/lab_check.c tools/lab_conn.c \
-	tools/lab_label.c tools/lab_plain.c tools/lab_produce.c \
+	tools/lab_kafka.c tools/lab_label.c tools/lab_plain.c tools/lab_produce.c \
 	tools/lab_read.c tools/lab_shape.c tools/lab_stream.c
-lab_LDADD = $(MYSQL_LIBS) $(NATS_LIBS) $(DEFLATE_LIBS) -lpthread
+lab_LDADD = $(MYSQL_LIBS) $(NATS_LIBS) $(RDKAFKA_LIBS) \
+	$(DEFLATE_LIBS) -lpthread
 
 # Which lines of src/ the tests run; tools/coverage.
 

@@ -456,9 +456,13 @@ check_own() {
 	case $TABLES in
 	laravel|debezium) set -- "$@" --shape "$TABLES" ;;
 	esac
+	if [ "$BUS" = kafka ]; then
+		set -- "$@" --kafka "$ADMIN" --topic 'events.*'
+	else
+		set -- "$@" --nats "$URL" --stream COPY
+	fi
 	out=$("$LAB" check --socket "$SOCKET" --user root \
-	    --database "$database" --nats "$URL" --stream COPY \
-	    --json "$@" 2>&1)
+	    --database "$database" --json "$@" 2>&1)
 	rc=$?
 	ok "$rc" "$name"
 	printf '%s\n' "$out" | if [ "$rc" -eq 0 ]; then tail -n 1; else cat; fi |

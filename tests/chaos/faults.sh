@@ -17,8 +17,11 @@ proxy() {
 
 proxy_start() {
 	local -n port=PROXY_PORT_$1 pid=PROXY_$1
-	local target=${URL##*:} try
-	[ "$1" = nats ] || target=$(replica_port "$DIR/$1")
+	local target try
+	case $1 in
+	nats) target=${URL##*:} ;;
+	*) target=$(replica_port "$DIR/$1") ;;
+	esac
 	for ((try = 0; try < 20; try++)); do
 		[ -n "$port" ] || port=$((20000 + RANDOM % 12000))
 		proxy "$1" "$port" "$target"

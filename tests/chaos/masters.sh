@@ -42,6 +42,7 @@ conf_write() {
 	    edit+="s/partition_count: [0-9]*/&, former_counts: [$(former)]/;"
 	sed -i "$edit" "$file.new"
 	! has_endpoint || endpoint_conf "$file.new"
+	[ "$BUS" != kafka ] || kafka_conf "$file.new"
 	[ "${2:-}" != bad ] || sed -i 's/lease_ttl/lease_tttl/' "$file.new"
 	mv "$file.new" "$file"
 }

@@ -141,7 +141,7 @@ plan_counts() {
 any_side() {
 	below 2
 	SIDE=db
-	[ "$R" -eq 0 ] || SIDE=nats
+	[ "$R" -eq 0 ] || SIDE=$BUS
 }
 
 plan_cut() {

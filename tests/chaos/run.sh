@@ -4,7 +4,7 @@
 #   tests/chaos/run.sh [--seed N] [--seconds S] [--events-rate R]
 #       [--masters 1|2] [--kind mariadb|mysql]
 #       [--tables any|own|inline|laravel|debezium|pillar]
-#       [--faults "NAME..."] [--list] [--plan]
+#       [--broker nats|kafka] [--faults "NAME..."] [--list] [--plan]
 #   tests/chaos/run.sh --cluster galera|group|nats [--seed N] [--seconds S]
 #       [--events-rate R] [--plan]
 #
@@ -50,6 +50,9 @@ ALL_FAULTS='
 	ddl		2
 	clock_step	1
 	count_change	0
+	kafka_kill	2	kafka
+	kafka_stop	2	kafka
+	topic_recreate	2	kafka
 	failover	3	replica
 	failover_settles 3	replica
 	semisync_commit	1	replica
@@ -70,16 +73,21 @@ fault_names() { awk 'NF { print $1 }' <<<"$ALL_FAULTS"; }
 # expand NAME...: with the names of groups replaced
 expand() {
 	local name back='$3 == "replica" || $3 == "back"'
+	local kafka='$3 == "kafka"'
 	for name; do
 		case $name in
-		all) fault_names ;;
+		all) awk "NF && !($kafka) { print \$1 }" <<<"$ALL_FAULTS" ;;
+		kafka) printf '%s\n' worker_kill worker_stop worker_term \
+		    master_kill master_term host_stop hup_storm db_kill \
+		    db_stop db_sever cut stall refuse burst
+		    awk "NF && $kafka { print \$1 }" <<<"$ALL_FAULTS" ;;
 		counts) printf '%s\n' worker_kill worker_stop worker_term \
 		    master_kill master_term host_stop burst count_change ;;
 		routes) printf '%s\n' worker_kill worker_stop master_kill \
 		    nats_kill nats_stop db_kill burst endpoint_refuse \
 		    endpoint_kill endpoint_stop scheduled ddl clock_step ;;
 		back) awk "NF && ($back) { print \$1 }" <<<"$ALL_FAULTS" ;;
-		plain) awk "NF && !($back) { print \$1 }" <<<"$ALL_FAULTS" ;;
+		plain) awk "NF && !($back || $kafka) { print \$1 }" <<<"$ALL_FAULTS" ;;
 		*) echo "$name" ;;
 		esac
 	done
@@ -100,6 +108,7 @@ while [ $# -gt 0 ]; do
 	--masters) NMASTERS=$2 ;;
 	--kind) KIND=$2 ;;
 	--tables) TABLES=$2 ;;
+	--broker) BUS=$2 ;;
 	--faults) FAULTS=$2 ;;
 	--cluster) CLUSTER=$2 ;;
 	*) usage 2 >&2 ;;
@@ -117,6 +126,8 @@ SEED=${SEED:-$((RANDOM << 15 | RANDOM))}
 DURATION=${DURATION:-60}
 RATE=${RATE:-1200}
 NMASTERS=${NMASTERS:-1}
+BUS=${BUS:-nats}
+[ "$BUS" != kafka ] || FAULTS=${FAULTS:-kafka}
 # Whose tables, if nobody says it, is the seed's choice as well.
 NAMED=${FAULTS:-}
 [ -n "${TABLES:-}$NAMED" ] || TABLES=any
@@ -137,6 +148,7 @@ for n in $FAULTS; do
 	}
 done
 ((NMASTERS == 1 || NMASTERS == 2)) || usage 2 >&2
+[[ $BUS =~ ^(nats|kafka)$ ]] || usage 2 >&2
 case $TABLES in
 own) ;;
 pillar|inline|laravel|debezium)
@@ -166,6 +178,8 @@ esac
 . "$srcdir/tests/chaos/back.sh"
 # shellcheck source=tests/chaos/servers.sh
 . "$srcdir/tests/chaos/servers.sh"
+# shellcheck source=tests/chaos/kafka.sh
+. "$srcdir/tests/chaos/kafka.sh"
 choose_streams
 # shellcheck source=tests/lib/cluster.sh
 . "$srcdir/tests/lib/cluster.sh"
@@ -189,6 +203,7 @@ say "seed $SEED, $DURATION s, $RATE events/s, $NMASTERS master(s)" \
     "batches of $BATCH, $KIND, $TABLES tables"
 text="duplicate window $WINDOW_SECONDS s${WITH_CLUSTER:+, three brokers}"
 ! has_endpoint || text+=', an endpoint'
+[ "$BUS" = nats ] || text="a broker of $BUS"
 say "$text${WITH_TRIGGER:+, the trigger makes rows}"
 say "schedule, ${#PLAN[@]} entries: milliseconds, fault, target, how"
 for entry in "${PLAN[@]}"; do say "    $entry"; done
@@ -215,8 +230,8 @@ WANT=() MPID=() STATE=() NEXT=() TERM_BY=() NWORKERS=()
 LOG_AT=() TOLD=()	# when the count was changed: lines of log, and pid
 PARTITIONS=16
 FORMER=()		# the counts before it
-PROXY_PORT_db='' PROXY_PORT_db2='' PROXY_PORT_nats=''
-PROXY_db='' PROXY_db2='' PROXY_nats=''
+PROXY_PORT_db='' PROXY_PORT_db2='' PROXY_PORT_nats='' PROXY_PORT_kafka=''
+PROXY_db='' PROXY_db2='' PROXY_nats='' PROXY_kafka=''
 COLD_TYPE=lab.event
 COUNT_BY=own
 [ "$TABLES" != pillar ] || COUNT_BY=pillar
@@ -335,7 +350,7 @@ clean_up() {
 		mkdir -p "$LOGS"
 		cp "$DIR"/faults "$DIR"/m*.log "$LOGS"
 	}
-	for pid in $PROXY_db $PROXY_db2 $PROXY_nats ${RPID:-}; do
+	for pid in $PROXY_db $PROXY_db2 $PROXY_nats $PROXY_kafka ${RPID:-}; do
 		mapfile -t children < <(worker_pids "$pid")
 		kill -KILL "$pid" "${children[@]}"
 	done
@@ -451,9 +466,13 @@ if [ -n "$HAVE_PROXY" ]; then
 fi
 back_start
 if [ -n "$HAVE_PROXY" ]; then
-	proxy_start db && proxy_start nats &&
+	proxy_start db && { [ "$BUS" = kafka ] || proxy_start nats; } &&
 	    { [ -z "$WITH_REPLICA" ] || proxy_start db2; } || PROXY_PORT_db=''
 fi
+[ "$BUS" != kafka ] || kafka_start || {
+	echo 'Bail out! no topics of Kafka'
+	exit 1
+}
 # The comma: also of one the producers ask whether it takes writes.
 HOSTS=''
 [ -z "$WITH_TCP" ] || HOSTS=127.0.0.1:$DB_PORT,
@@ -545,8 +564,10 @@ check 'the masters stop in time' tick_until $((STOP_TIMEOUT + 5)) all_are down
 is "$(left_over | tr '\n' ' ')" '' 'no process is left'
 
 ! has_endpoint || endpoint_times
-move && { ! planned stream_full || move SLOW; }
-ok $? 'all messages are moved to the stream COPY'
+[ "$BUS" = kafka ] || {
+	move && { ! planned stream_full || move SLOW; }
+	ok $? 'all messages are moved to the stream COPY'
+}
 DEADLY="(e.event_type LIKE '% %' OR e.stream_id LIKE 'awkward-dead-%')"
 poison=$(sql "SELECT COUNT(*) FROM events AS e WHERE $DEADLY")
 OWN=app
@@ -568,7 +589,8 @@ check_answered
 # A wrong word is a fault, too: an operator might believe it.
 may_have_phantoms || is "$(told "${MINE[@]}" | head -1)" '' \
     'the log has no phantoms where there are none'
-planned damage || is "$(grep -hE ': lost [0-9]+ acknowledged' "$DIR"/m*.log |
+planned damage || planned topic_recreate ||
+    is "$(grep -hE ': lost [0-9]+ acknowledged' "$DIR"/m*.log |
     head -1)" '' 'the log has no loss of the stream where there is none'
 [ "$TABLES" = pillar ] || {
 	rows_are 0 "outbox_dead_letters AS d LEFT JOIN events AS e
@@ -611,6 +633,7 @@ grep -vE 'Killed|Terminated|Alarm clock|Stopped|No such process' \
 if [ "$FAILED" -ne 0 ]; then
 	say "replay: tests/chaos/run.sh --seed $SEED --seconds $DURATION" \
 	    "--events-rate $RATE --masters $NMASTERS --kind $KIND" \
+	    "--broker $BUS" \
 	    "--tables $TABLES --faults '${FAULTS% }'"
 fi
 done_testing

@@ -69,12 +69,13 @@ kafka_quota() {
 	    --entity-default --add-config "producer_byte_rate=$1"
 }
 
-# topic NAME [PARTITIONS [KEY=VALUE...]]
+# topic NAME [PARTITIONS [KEY=VALUE...]]: makes it, or gives it more partitions
+# and these settings
 topic() {
 	local line args=()
 	for line in "${@:3}"; do args+=(--config "$line"); done
-	kafka_tool TopicCommand --create --topic "$1" \
-	    --partitions "${2:-1}" "${args[@]}"
+	"$LAB" topic --kafka "$ADMIN" --topic "$1" --partitions "${2:-1}" \
+	    "${args[@]}"
 }
 
-topic_delete() { kafka_tool TopicCommand --delete --topic "$1"; }
+topic_delete() { "$LAB" topic --kafka "$ADMIN" --topic "$1" --delete; }

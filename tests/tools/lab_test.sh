@@ -14,6 +14,7 @@ fi
 lab=${LAB:-./lab}
 sandbox=$top/tools/sandbox
 round=0
+broker=
 
 sql() {
 	"$sandbox" sql "$dir/db" -N -B app -e "$1"
@@ -31,8 +32,13 @@ bus() {
 	"$lab" "$cmd" --nats "$URL" "$@"
 }
 
+# judge [OPTION...]: the stream; or the topics, once there is a broker of Kafka
 judge() {
-	db check --nats "$URL" --stream EVENTS "$@"
+	if [ -n "$broker" ]; then
+		db check --kafka "$broker" --topic 'events.*' "$@"
+	else
+		db check --nats "$URL" --stream EVENTS "$@"
+	fi
 }
 
 # Make stream and tables empty.
@@ -669,6 +675,121 @@ hi"
 	is 'show of a deleted stream: exit status 1' $? 1
 }
 
+# topic COMMAND [OPTION...]: of the lab, with the topic that all events go to
+topic() {
+	cmd=$1
+	shift
+	"$lab" "$cmd" --kafka "$broker" --topic events.test "$@"
+}
+
+# record SEQUENCE [ID [KEY [PARTITION]]]: a0 in partition 1, b0 in 0
+record() {
+	key=a0
+	[ $(($1 % 2)) -eq 1 ] || key=b0
+	topic publish --id "${2:-r$round-$1}" --header "Outbox-Sequence=$1" \
+	    --header "Outbox-Key=${3:-$key}" --key "${3:-$key}" \
+	    --header Outbox-Type=test.made --partition "${4:-$(($1 % 2))}" \
+	    --data "{\"key\": \"$key\", \"i\": $((($1 + 1) / 2))}"
+}
+
+# eight_records [SEQUENCE...]: eight events, and a new topic with these
+eight_records() {
+	eight
+	for name in events.test gone.1.events.test gone.2.events.test; do
+		"$lab" topic --kafka "$broker" --topic $name --delete
+	done
+	topic topic --partitions 2
+	for seq; do record "$seq"; done
+}
+
+test_records() {
+	eight_records 1 2 3 4 5 6 7 8
+	finds 'Kafka: complete topics: no fault' 0 "8 0 0 0 0 0 0"
+	is 'count has the number of records' "$(db count --kafka "$broker" \
+	    --topic events.test | sed 's/.* messages //')" 8
+	record 3 other
+	finds 'Kafka: a record with two ids: a duplicate' 1 "8 0 1 0 0 0 0"
+	says "is named" 'sequence 3 (events.test/1 at 4, id other)'
+	record 2
+	finds 'Kafka: the same record twice: a duplicate' 1 "8 0 2 0 0 0 0"
+	eight_records 2 4 6 8 1 3 7
+	finds 'Kafka: a missing record is lost' 1 "7 1 0 0 0 0 0"
+	record 5
+	finds 'Kafka: a record that comes late is out of order' \
+	    1 "8 0 0 1 0 0 0"
+	says "is named" 'key a0: sequence 5 after 7 (events.test/1 at 3)'
+	eight_records 1 3 5 7 2 4 6
+	record 8 '' '' 1
+	finds 'Kafka: a key in two partitions has no order' 1 "8 0 0 1 0 0 0"
+	says "is named" 'key b0: is in events.test/1 at 4, and in partition 0'
+	finds '--moved: no fault' 0 "8 0 0 0 0 0 0" --moved
+	topic publish --data hello
+	record 6 odd b1
+	finds 'Kafka: a foreign record, and one with another key' \
+	    1 "8 0 0 0 1 0 0 1" --moved
+}
+
+# What was in a topic before it is made anew counts, and may be sent again.
+test_recreated() {
+	eight_records 1 2 3 4
+	topic recreate --into gone.1
+	is 'a topic that is made anew has no records' "$(topic list |
+	    grep -c '^gone')" 0
+	for seq in 3 5 6; do record $seq; done
+	topic recreate --into gone.2
+	for seq in 1 2 3 7 8; do record $seq; done
+	finds 'Kafka: what was lost with topics counts, or is sent again' \
+	    0 "8 0 0 0 0 0 0"
+	is 'and is counted' "$(judge --json | grep -o '"gone.*again":[0-9]*')" \
+	    '"gone":7,"sent_again":4'
+	record 3
+	record 7
+	finds 'Kafka: sent again too often, or without a loss' 1 "8 0 2 0 0 0 0"
+	eight_records 1 2 3 6
+	topic recreate --into gone.1
+	for seq in 5 7 4; do record $seq; done
+	finds 'Kafka: order goes on in a topic that is made anew' \
+	    1 "7 1 0 1 0 0 0"
+}
+
+test_topic() {
+	"$lab" topic --kafka "$broker" --topic events.more --partitions 2
+	"$lab" topic --kafka "$broker" --topic events.more --partitions 3 \
+	    --config max.message.bytes=1000
+	"$lab" publish --kafka "$broker" --topic events.more --partition 2 \
+	    --id i --header X=y=z --key k --data hi
+	"$lab" publish --kafka "$broker" --topic events.more \
+	    --data "$(printf '%01000d' 0)" >"$dir/out" 2>&1
+	is 'publish above max.message.bytes: exit status 1' $? 1
+	is 'show prints all of a record' "$("$lab" show --kafka "$broker" \
+	    --topic events.more --partition 2 --seq 0 | sed '/^Time: /d')" \
+	    "Topic: events.more
+Partition: 2
+Offset: 0
+Key: k
+Outbox-Id: i
+X: y=z
+
+hi"
+	is 'topic --delete twice: exit status 0' "$(
+	    "$lab" topic --kafka "$broker" --topic events.more --delete &&
+	    "$lab" topic --kafka "$broker" --topic events.more --delete
+	    echo $?)" 0
+}
+
+# Where there is Java, and the libraries can be had.
+test_kafka() {
+	"$sandbox" kafka-tree >"$dir/out" 2>&1 &&
+	    "$sandbox" start kafka "$dir/kafka" >"$dir/out" 2>&1 || {
+		echo "# no Kafka: $(tail -n 1 "$dir/out")"
+		return
+	}
+	broker=$(. "$dir/kafka/env" && echo "$HOST:$PORT")
+	test_records
+	test_recreated
+	test_topic
+}
+
 run() {
 	# shellcheck source=/dev/null
 	. "$dir/db/env" && . "$dir/nats/env"
@@ -698,10 +819,11 @@ run() {
 	test_pillar
 	test_stopping
 	test_stream
+	test_kafka
 }
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/labt.XXXXXX") || exit 99
-trap '"$sandbox" stop "$dir/db" "$dir/nats" 2>/dev/null; rm -rf "$dir"' EXIT
+trap '"$sandbox" stop "$dir/db" "$dir/nats" "$dir/kafka" 2>/dev/null; rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT PIPE TERM
 
 out=$({ "$sandbox" start mariadb "$dir/db" &&

@@ -1,0 +1,49 @@
+# kafka.sh - chaos with a broker of Kafka; sourced by run.sh
+#
+# All clients of the broker but the laboratory go through a proxy, whose address
+# is the one that the broker tells them.
+
+# shellcheck shell=bash disable=SC2034,SC2154
+
+. "$srcdir/tests/lib/kafka.sh"
+
+KAFKA_TOPICS=(events.lab.event events.chaos.slow)
+RECREATED=0
+
+kafka_start() {
+	local name
+	start_kafka
+	[ -z "$HAVE_PROXY" ] || {
+		proxy_start kafka && "$SANDBOX" stop "$DIR/kafka" || return
+		start_kafka "advertised.listeners=$(
+		    )CLIENT://127.0.0.1:$PROXY_PORT_kafka,ADMIN://$ADMIN"
+	}
+	for name in "${KAFKA_TOPICS[@]}"; do topic "$name" 6; done
+}
+
+# kafka_conf FILE: what is for NATS is for Kafka
+kafka_conf() {
+	local at=127.0.0.1:${PROXY_PORT_kafka:-${BROKER##*:}}
+	sed -i "s|^publish: {|publish: {driver: kafka, |
+	    s|^nats: .*|kafka: {brokers: [\"$at\"], topic: \"events.{event_type}\"}|" "$1"
+}
+
+plan_kafka_kill() { plan_pause kafka_kill kafka 0 2500 6000 "$1"; }
+plan_kafka_stop() { plan_pause kafka_stop kafka 1000 6000 500 "$1"; }
+
+plan_topic_recreate() {
+	is_busy kafka "$1" && return 1
+	below 2
+	occupy kafka $(($1 + 8000))
+	PLAN+=("$1 topic_recreate ${KAFKA_TOPICS[R]}")
+}
+
+do_kafka_kill() { server_kill kafka "$1"; }
+do_kafka_stop() { server_stop kafka "$1"; }
+
+do_topic_recreate() {
+	server_is_free kafka && ! is_running recreate || return 1
+	RECREATED=$((RECREATED + 1))
+	in_background recreate timeout 60 "$LAB" recreate --kafka "$ADMIN" \
+	    --topic "$1" --into "gone.$RECREATED"
+}
