@@ -64,6 +64,23 @@ struct pub_go_on {
 	void	*arg;
 };
 
+/* A message that may be stored already: it was sent, or may have been. */
+struct pub_sought {
+	const char		*where;		/* its subject */
+	struct message_id	 id;		/* not hashed: the last one of this
+						   row and replay counts, and the
+						   caller judges it */
+	struct bytes		 time;		/* as msg.time; data NULL: it may
+						   be another one now */
+	int64_t			 since;		/* clock_ms(): it was not sent
+						   before; INT64_MIN: unknown */
+
+	enum found		 found;
+	struct stored_message	 stored;	/* FOUND_THERE: it */
+	int64_t			 again_ms;	/* FOUND_LATER: not before */
+	struct err		 why;		/* FOUND_UNKNOWN */
+};
+
 /* What a wait watches: grown by pub_watch(). */
 struct pub_polls {
 	struct pollfd	*fds;
@@ -84,6 +101,10 @@ struct pub_ops {
 	 */
 	bool		 in_order;
 	bool		 can_ask;	/* state and get_stored work */
+	const char	*finds_in;	/* find works, and reads this, "topic": no
+					   id is remembered, so a message in
+					   doubt is never just sent again.  NULL:
+					   find does not */
 	bool		 names_streams;	/* several streams may take messages:
 					   answers name theirs */
 	size_t		 max_headers;	/* bytes on the wire; 0: no limit.  Of
@@ -128,6 +149,15 @@ struct pub_ops {
 	int		(*get_stored)(void *, const char *prefix,
 			    struct stored_message *, size_t n,
 			    const struct pub_go_on *, struct err *);
+
+	/*
+	 * Look for n messages that nobody else sends any more, with no batch
+	 * out, until clock_ms() is end; what is not decided then goes on with
+	 * the next call.  Blocks; asks pub_go_on at least every 0.5 s, and
+	 * stops when it returns false.
+	 */
+	void		(*find)(void *, const char *prefix, struct pub_sought *,
+			    size_t n, int64_t end, const struct pub_go_on *);
 
 	/*
 	 * Read which messages the stream has not any more, as state does; to be

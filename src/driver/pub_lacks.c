@@ -52,6 +52,20 @@ pub_no_stored(void *arg, const char *prefix, struct stored_message *m, size_t n,
 	return err_set(e, "%s", keeps_none);
 }
 
+void
+pub_no_find(void *arg, const char *prefix, struct pub_sought *x, size_t n,
+    int64_t end, const struct pub_go_on *go_on)
+{
+	(void)arg;
+	(void)prefix;
+	(void)end;
+	(void)go_on;
+	for (size_t i = 0; i < n; i++) {
+		x[i].found = FOUND_UNKNOWN;
+		err_set(&x[i].why, "%s", keeps_none);
+	}
+}
+
 bool
 pub_no_removed(void *arg, struct stream_removed *r, struct err *e)
 {

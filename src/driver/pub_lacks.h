@@ -17,11 +17,16 @@ bool		 pub_no_caution(void *, struct err *);
 /* There is nothing to check: it is fit. */
 bool		 pub_no_check(void *, struct stream_report *, struct err *);
 
-/* It keeps no messages that could be looked up: can_ask is false. */
+/*
+ * It keeps no messages that could be looked up: can_ask is false, and finds_in
+ * NULL.
+ */
 bool		 pub_no_state(void *, struct stream_state *, struct err *);
 int		 pub_no_stored(void *, const char *prefix,
 		    struct stored_message *, size_t n, const struct pub_go_on *,
 		    struct err *);
+void		 pub_no_find(void *, const char *prefix, struct pub_sought *,
+		    size_t n, int64_t end, const struct pub_go_on *);
 bool		 pub_no_removed(void *, struct stream_removed *, struct err *);
 
 /* No limit of its own: of a payload, of messages that are out. */

@@ -8,7 +8,7 @@ liboutbox_a_SOURCES += \
 	src/driver/pub.c src/driver/pub.h \
 	src/driver/pub_lacks.c src/driver/pub_lacks.h \
 	src/driver/route.c src/driver/route.h \
-	src/driver/stored.h \
+	src/driver/stored.c src/driver/stored.h \
 	src/driver/stream_report.h \
 	src/driver/type_tokens.c src/driver/type_tokens.h \
 	src/driver/verdict.c src/driver/verdict.h

@@ -1,7 +1,8 @@
-/* stored.h - the message at one sequence of a destination that keeps them */
+/* stored.h - messages that a destination keeps */
 #ifndef OUTBOX_STORED_H
 #define OUTBOX_STORED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/message_id.h"
@@ -28,6 +29,21 @@ struct stored_message {
 					   tells whole seconds; 0: not told */
 	const char		*where;		/* as pub_answer.where; NULL: in
 						   nats.stream */
+};
+
+/*
+ * Set the time from n bytes of a header MESSAGE_TIME_HEADER, as
+ * envelope_put_time() writes it, in the form of a column.
+ */
+void	stored_read_time(struct stored_message *, const char *text, size_t n);
+
+/* What a search for a message has brought. */
+enum found {
+	FOUND_NOT_SOUGHT,
+	FOUND_LATER,		/* not read to its end yet */
+	FOUND_THERE,
+	FOUND_ABSENT,
+	FOUND_UNKNOWN		/* it cannot be told */
 };
 
 #endif

@@ -107,6 +107,7 @@ static const struct pub_ops ops = {
 	.check = pub_no_check,
 	.state = pub_no_state,
 	.get_stored = pub_no_stored,
+	.find = pub_no_find,
 	.removed = pub_no_removed,
 	.max_payload = pub_no_limit,
 	.capacity = http_capacity,

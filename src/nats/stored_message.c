@@ -58,8 +58,6 @@ read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 	const char	*id = find_header(text, MESSAGE_ID_OWN_HEADER);
 	const char	*time = find_header(text, MESSAGE_TIME_HEADER);
 	const char	*origin = find_header(text, MESSAGE_ORIGIN_HEADER);
-	size_t		 n = time == NULL ? 0 : strcspn(time, "\r\n");
-	char		*between;
 
 	if (id == NULL)
 		id = find_header(text, MESSAGE_ID_HEADER);
@@ -69,14 +67,7 @@ read_headers(struct stored_message *p, const char *prefix, const char *hdrs)
 		strlcpy(p->origin, origin, strcspn(origin, "\r\n") + 1);
 	else
 		p->origin[0] = '\0';
-	/* As envelope_put_time() writes it, back to the form of a column. */
-	p->time[0] = '\0';
-	if (n > 0 && n <= sizeof(p->time) && time[n - 1] == 'Z') {
-		memcpy(p->time, time, n - 1);
-		p->time[n - 1] = '\0';
-		if ((between = strchr(p->time, 'T')) != NULL)
-			*between = ' ';
-	}
+	stored_read_time(p, time, time == NULL ? 0 : strcspn(time, "\r\n"));
 	free(text);
 }
 

@@ -37,39 +37,71 @@ go_on(void *arg)
 	return d->relay->keep(d->relay->keep_arg) == KEEP_ON;
 }
 
-static bool
-goes_to_stream(const struct in_doubt *d, const struct msg *m)
+/* Its route. */
+static const struct route *
+way_of(const struct in_doubt *d, const struct msg *m)
 {
-	return route_of(&d->relay->routes, m)->destination ==
-	    ROUTE_STREAM;
+	return route_of(&d->relay->routes, m);
 }
 
 /*
- * True if the stream may have forgotten the id by the time this is sent, which
- * is before its claim expires; or never knew it, because an earlier version had
- * sent it under another.  A message too large to be fetched is not sent and has
- * no id.
+ * True if this destination may have forgotten the id by the time this is sent,
+ * which is before its claim expires; or never knew it, because an earlier
+ * version had sent it under another.  A message too large to be fetched is not
+ * sent and has no id.
  */
 static bool
-is_old(const struct in_doubt *d, const struct msg *m, int64_t dedup_window_ms)
+is_old(const struct in_doubt *d, const struct pub *p, const struct msg *m,
+    int64_t dedup_window_ms)
 {
 	return !m->held && !m->away && m->in_doubt_ms >= 0 &&
 	    (m->left_out != 0 || m->in_doubt_ms >
 	    dedup_window_ms - d->conf->worker.claim_ttl - MARGIN_MS) &&
-	    goes_to_stream(d, m);
+	    p == &d->relay->pubs[way_of(d, m)->driver];
 }
 
 /* Whether it is stored cannot be told now, or ever: the operator sees why. */
 static void
-defer_unsolved(struct msg *m, int64_t delay_ms, const char *why)
+defer_unsolved(struct msg *m, int64_t delay_ms, const char *where,
+    const char *why)
 {
 	struct err	text;
 
-	err_set(&text, "may be stored already, and the stream cannot be "
-	    "searched for it: %.300s", why);
+	err_set(&text, "may be stored already, and the %s cannot be "
+	    "searched for it: %.300s", where, why);
 	msg_fail(m, OUT_DEFER, text.text);
 	m->delay_ms = delay_ms;
 	m->unsolved = true;
+}
+
+/*
+ * How long to wait after a failure.  For a while it is no more than a short
+ * trouble of the destination.  What failed long before, and was not asked
+ * since, is over.
+ */
+static int64_t
+note_failure(struct in_doubt *d, const struct pub *p)
+{
+	struct in_doubt_failure	*f = &d->failures[p - d->relay->pubs];
+	int64_t			 now = clock_ms();
+
+	if (f->since == 0 || now - f->at > OVER_MS)
+		f->since = now;
+	f->at = now;
+	return now - f->since < UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS;
+}
+
+/* A row that is refused is in doubt for longer than it was: no harm. */
+static int
+end_doubts(struct in_doubt *d, const struct batch *b, const uint64_t *rows,
+    size_t n, struct err *e)
+{
+	struct isolate	i;
+
+	for (i = isolate_rows(n, 0); isolate_next(&i);)
+		store_isolate(d->store, &i, store_not_in_doubt(d->store, b,
+		    rows + i.from, i.n, e));
+	return i.rc;
 }
 
 /* How a question to database and broker ended; see err, but for ANSWERED. */
@@ -161,7 +193,7 @@ add_to_search(struct in_doubt *d, const struct batch *b,
 		struct msg		*m = &b->msgs[i];
 		struct message_id	 id;
 
-		if (!is_old(d, m, st->dedup_window_ms))
+		if (!is_old(d, relay_stream(d->relay), m, st->dedup_window_ms))
 			continue;
 		id = msg_id(m);
 		if (m->left_out != 0)
@@ -195,13 +227,13 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
     unsigned *found, struct err *e)
 {
 	uint64_t	*absent = xcalloc(b->n + 1, sizeof(*absent));
-	struct isolate	 i;
 	size_t		 n = 0;
+	int		 rc;
 
 	for (size_t k = 0; k < b->n; k++) {
 		struct msg *m = &b->msgs[k];
 
-		if (!is_old(d, m, dedup_window_ms))
+		if (!is_old(d, relay_stream(d->relay), m, dedup_window_ms))
 			continue;
 		switch (search_result_of(&d->search, m, &m->ack_sequence)) {
 		case FOUND_THERE:
@@ -212,8 +244,8 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 			absent[n++] = m->sequence;
 			break;
 		case FOUND_UNKNOWN:
-			defer_unsolved(m, UNSOLVED_MS, "messages have left the "
-			    "stream before they could be read");
+			defer_unsolved(m, UNSOLVED_MS, "stream", "messages "
+			    "have left the stream before they could be read");
 			continue;
 		case FOUND_LATER:
 		case FOUND_NOT_SOUGHT:
@@ -224,12 +256,20 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 		}
 		search_drop(&d->search, m->sequence);
 	}
-	/* A row that is refused is in doubt for longer than it was: no harm. */
-	for (i = isolate_rows(n, 0); isolate_next(&i);)
-		store_isolate(d->store, &i, store_not_in_doubt(d->store, b,
-		    absent + i.from, i.n, e));
+	rc = end_doubts(d, b, absent, n, e);
 	free(absent);
-	return i.rc;
+	return rc;
+}
+
+/* When look-ups for this batch end. */
+static int64_t
+end_of_slice(const struct in_doubt *d, const struct batch *b)
+{
+	const struct conf	*c = d->conf;
+	int64_t			 now = clock_ms();
+
+	return now + sooner((b->claimed_at + c->worker.claim_ttl -
+	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS - now) / 2, SLICE_MS);
 }
 
 /* A question that fails says nothing of what is in the stream. */
@@ -237,12 +277,9 @@ static enum asked
 search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
     struct err *e)
 {
-	const struct conf	*c = d->conf;
 	const struct pub	*p = relay_stream(d->relay);
 	const struct pub_go_on	 keep_on = { go_on, d };
-	int64_t			 left = b->claimed_at + c->worker.claim_ttl -
-				    c->publish.timeout_ms -
-				    CONF_CLAIM_MARGIN_MS - clock_ms();
+	int64_t			 end = end_of_slice(d, b);
 	enum asked		 asked;
 
 	if (!p->ops->state(p->arg, st, e))
@@ -256,9 +293,8 @@ search_stream(struct in_doubt *d, struct batch *b, struct stream_state *st,
 	asked = add_to_search(d, b, st, e);
 	if (asked != ANSWERED)
 		return asked;
-	return search_run(&d->search, p, d->relay->form.id_prefix, clock_ms() +
-	    (left / 2 < SLICE_MS ? left / 2 : SLICE_MS), &keep_on, e) < 0 ?
-	    NOT_ANSWERED : ANSWERED;
+	return search_run(&d->search, p, d->relay->form.id_prefix, end,
+	    &keep_on, e) < 0 ? NOT_ANSWERED : ANSWERED;
 }
 
 static int
@@ -268,14 +304,14 @@ look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
 	struct stream_state	 st = { .answer = STREAM_UNKNOWN };
 	struct err		 why, right;
 	enum asked		 asked = search_stream(d, b, &st, &why);
-	int64_t			 now = clock_ms(), window;
+	int64_t			 window, delay;
 
 	if (asked == NO_DATABASE) {
 		*e = why;
 		return -1;
 	}
 	if (asked == ANSWERED) {
-		d->failed_since = 0;
+		d->failures[p - d->relay->pubs].since = 0;
 		return take_results(d, b, st.dedup_window_ms, found, e);
 	}
 	search_failed_in(&d->search);
@@ -288,20 +324,95 @@ look(struct in_doubt *d, struct batch *b, unsigned *found, struct err *e)
 		/* It says no more. */
 		p->ops->complaint(p->arg, PUB_NOBODY, &right);
 	}
-	/*
-	 * The stream cannot be checked, now or at all.  For a while it is no
-	 * more than a short trouble of the broker.  What failed long before,
-	 * and was not asked since, is over.
-	 */
-	if (d->failed_since == 0 || now - d->failed_at > OVER_MS)
-		d->failed_since = now;
-	d->failed_at = now;
+	/* The stream cannot be checked, now or at all. */
+	delay = note_failure(d, p);
 	window = st.answer == STREAM_THERE ? st.dedup_window_ms : 0;
 	for (size_t i = 0; i < b->n; i++)
-		if (is_old(d, &b->msgs[i], window))
-			defer_unsolved(&b->msgs[i], now - d->failed_since <
-			    UNSOLVED_MS ? FAILED_MS : UNSOLVED_MS, why.text);
+		if (is_old(d, p, &b->msgs[i], window))
+			defer_unsolved(&b->msgs[i], delay, "stream", why.text);
 	return 0;
+}
+
+/* List the messages in doubt that go to p; the texts at where are freed. */
+static size_t
+list_sought(struct in_doubt *d, const struct pub *p, struct batch *b,
+    struct pub_sought *list)
+{
+	struct relay	*r = d->relay;
+	size_t		 n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct msg		*m = &b->msgs[i];
+		const struct route	*way = way_of(d, m);
+
+		if (!is_old(d, p, m, 0))
+			continue;
+		list[n] = (struct pub_sought){ .where = xstrdup(
+		    envelope_subject_of(&r->envelope, way->rule == NULL ?
+		    &r->form : &way->form, m)),
+		    .id = msg_id(m), .since = m->in_doubt_ms == INT64_MAX ?
+		    INT64_MIN : clock_ms() - m->in_doubt_ms };
+		list[n].id.hashed = m->left_out == 0;
+		if ((m->left_out & MSG_TIME) == 0)
+			list[n].time = m->time;
+		n++;
+	}
+	return n;
+}
+
+/* A message in doubt is searched for whatever its age: no id is remembered. */
+static int
+find(struct in_doubt *d, const struct pub *p, struct batch *b, unsigned *found,
+    struct err *e)
+{
+	const struct pub_go_on	 keep_on = { go_on, d };
+	struct pub_sought	*list = xcalloc(b->n + 1, sizeof(*list)), *x;
+	uint64_t		*absent = xcalloc(b->n + 1, sizeof(*absent));
+	size_t			 n = list_sought(d, p, b, list), nabsent = 0;
+	struct err		 text;
+	int64_t			 delay = 0;
+	int			 rc;
+
+	if (n > 0)
+		p->ops->find(p->arg, d->relay->form.id_prefix, list, n,
+		    end_of_slice(d, b), &keep_on);
+	for (x = list; x < list + n; x++) {
+		struct msg *m = batch_msg(b, x->id.sequence);
+
+		if (x->found == FOUND_THERE && !x->id.hashed &&
+		    !msg_is_stored(m, &x->stored.id, x->stored.time))
+			x->found = FOUND_ABSENT;
+		switch (x->found) {
+		case FOUND_THERE:
+			m->outcome = OUT_DELIVERED;
+			m->ack_sequence = x->stored.sequence;
+			(*found)++;
+			break;
+		case FOUND_ABSENT:
+			absent[nabsent++] = m->sequence;
+			break;
+		case FOUND_UNKNOWN:
+			if (delay == 0)
+				delay = note_failure(d, p);
+			defer_unsolved(m, delay, p->ops->finds_in,
+			    x->why.text);
+			break;
+		case FOUND_LATER:
+		case FOUND_NOT_SOUGHT:
+			err_set(&text, "may be stored already: the %s is "
+			    "searched for it", p->ops->finds_in);
+			msg_fail(m, OUT_DEFER, text.text);
+			m->delay_ms = later(x->again_ms, AGAIN_MS);
+			break;
+		}
+		free((char *)x->where);
+	}
+	if (delay == 0)
+		d->failures[p - d->relay->pubs].since = 0;
+	rc = end_doubts(d, b, absent, nabsent, e);
+	free(list);
+	free(absent);
+	return rc;
 }
 
 /*
@@ -324,25 +435,45 @@ keep_ageless(struct in_doubt *d, struct batch *b, struct err *e)
 		if (store_isolate(d->store, &i, store_in_doubt_ever(d->store,
 		    b, rows + i.from, i.n, e)))
 			defer_unsolved(batch_msg(b, rows[i.from]), UNSOLVED_MS,
-			    e->text);
+			    "destination", e->text);
 	free(rows);
 	return i.rc;
+}
+
+/* Can it be searched at all?  Else what is in doubt is just sent. */
+static bool
+is_searched(const struct in_doubt *d, const struct pub *p)
+{
+	if (p != relay_stream(d->relay))
+		return p->ops->finds_in != NULL;
+	return d->conf->nats.recover != RECOVER_OFF &&
+	    d->conf->nats.stream[0] != '\0';
 }
 
 int
 in_doubt_resolve(struct in_doubt *d, struct batch *b, unsigned *found,
     struct err *e)
 {
-	bool	any = false;
+	bool			 doubts[CONF_DRIVERS] = { false }, any = false;
+	const struct pub	*p;
+	int			 rc;
 
 	*found = 0;
-	for (size_t i = 0; i < b->n; i++)
-		any = any || (b->msgs[i].in_doubt_ms >= 0 &&
-		    !b->msgs[i].held && goes_to_stream(d, &b->msgs[i]));
-	if (!any || relay_stream(d->relay) == NULL ||
-	    d->conf->nats.recover == RECOVER_OFF ||
-	    d->conf->nats.stream[0] == '\0' ||
-	    !store_can_resolve_in_doubt(d->store))
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->msgs[i].in_doubt_ms < 0 || b->msgs[i].held)
+			continue;
+		p = &d->relay->pubs[way_of(d, &b->msgs[i])->driver];
+		if (p->ops != NULL && is_searched(d, p))
+			any = doubts[p - d->relay->pubs] = true;
+	}
+	if (!any || !store_can_resolve_in_doubt(d->store))
 		return 0;
-	return keep_ageless(d, b, e) < 0 ? -1 : look(d, b, found, e);
+	rc = keep_ageless(d, b, e);
+	for (size_t i = 0; rc == 0 && i < CONF_DRIVERS; i++) {
+		p = &d->relay->pubs[i];
+		if (doubts[i])
+			rc = p == relay_stream(d->relay) ?
+			    look(d, b, found, e) : find(d, p, b, found, e);
+	}
+	return rc;
 }

@@ -49,14 +49,6 @@ struct search {
 	int64_t		 removed_at;
 };
 
-enum found {
-	FOUND_NOT_SOUGHT,
-	FOUND_LATER,		/* not read to its end yet */
-	FOUND_THERE,
-	FOUND_ABSENT,
-	FOUND_UNKNOWN		/* its place may have been removed unread */
-};
-
 void	search_clear(struct search *);
 
 /*
@@ -80,7 +72,10 @@ bool	search_add(struct search *, const struct sought *);
 int	search_run(struct search *, const struct pub *, const char *prefix,
 	    int64_t end, const struct pub_go_on *, struct err *);
 
-/* The result for a row; if it is there, *ack is its sequence. */
+/*
+ * The result for a row; if it is there, *ack is its sequence.  FOUND_UNKNOWN:
+ * its place may have been removed unread.
+ */
 enum found search_result(const struct search *, uint64_t row, uint64_t *ack);
 
 /*

@@ -516,15 +516,15 @@ START_TEST(lasting_trouble_is_told)
 	ck_assert_str_eq(resolve(), "F");
 	ck_assert_int_le(batch.msgs[0].delay_ms, 2000);
 	batch.msgs[0].outcome = OUT_UNSENT;
-	in_doubt.failed_since -= 20000;
+	in_doubt.failures[0].since -= 20000;
 	fake.error_at = fake.asked + 1;
 	ck_assert_str_eq(resolve(), "F");
 	ck_assert_int_gt(batch.msgs[0].delay_ms, 2000);
 	ck_has(batch.msgs[0].error, "the fake is silent");
 	/* But a trouble that is long past is no part of a new one. */
 	batch.msgs[0].outcome = OUT_UNSENT;
-	in_doubt.failed_since -= 600000;
-	in_doubt.failed_at -= 600000;
+	in_doubt.failures[0].since -= 600000;
+	in_doubt.failures[0].at -= 600000;
 	fake.error_at = fake.asked + 1;
 	ck_assert_str_eq(resolve(), "F");
 	ck_assert_int_le(batch.msgs[0].delay_ms, 2000);
@@ -710,7 +710,7 @@ START_TEST(blind_look_is_no_answer)
 		ck_assert(batch.msgs[0].unsolved);
 		ck_has(batch.msgs[0].error, blindness[_i / 2].why);
 		batch.msgs[0].outcome = OUT_UNSENT;
-		in_doubt.failed_since -= 31000;
+		in_doubt.failures[0].since -= 31000;
 	}
 	ck_assert_int_gt(batch.msgs[0].delay_ms, 2000);
 	ck_rows("1000", "in_doubt_since IS NOT NULL");
@@ -797,7 +797,7 @@ START_TEST(broker_that_is_away_tells_nothing)
 	for (int i = 0; i < 5; i++) {
 		ck_assert_str_eq(resolve(), "F");
 		batch.msgs[0].outcome = OUT_UNSENT;
-		in_doubt.failed_since -= 31000;
+		in_doubt.failures[0].since -= 31000;
 		rec.at = 0;
 		ck_assert(!look());
 		rec.nobody_since -= 31000;
@@ -807,6 +807,150 @@ START_TEST(broker_that_is_away_tells_nothing)
 	ck_has_not(logged(), "without a check");
 	fake.mute = fake.closed = false;
 	ck_assert_str_eq(resolve(), "D");
+}
+END_TEST
+
+/*
+ * The endpoint keeps what it takes and remembers no id: it answers what the
+ * test says, row by row from 1000 on.
+ */
+static struct {
+	enum found		 what[4];
+	struct pub_sought	 asked[4];
+	size_t			 n;		/* asked for last */
+	struct message_id	 id;		/* found instead of the wanted */
+} finder;
+
+static void
+fake_find(void *arg, const char *prefix, struct pub_sought *x, size_t n,
+    int64_t end, const struct pub_go_on *go_on)
+{
+	(void)arg;
+	ck_assert_str_eq(prefix, "shop");
+	ck_assert_int_le(end, clock_ms() + 2000);
+	ck_assert(go_on->ask(go_on->arg));
+	finder.n = n;
+	for (size_t i = 0; i < n; i++, x++) {
+		ck_assert_str_eq(x->where, "s");
+		finder.asked[i] = *x;
+		x->found = finder.what[x->id.sequence - 1000];
+		x->stored.sequence = x->id.sequence + 7;
+		x->stored.id = finder.id.sequence != 0 ? finder.id : x->id;
+		x->again_ms = 700;
+		err_set(&x->why, "the fake may not read");
+	}
+}
+
+static const struct pub_ops	finder_ops = { .finds_in = "shelf",
+				    .is_open = always, .find = fake_find };
+
+static void
+take_for_the_shelf(uint64_t first, uint64_t last, int in_doubt_s)
+{
+	memset(&finder, 0, sizeof(finder));
+	relay.pubs[DRIVER_HTTP].ops = &finder_ops;
+	relay.routes.routes[0].form.subject = "s";
+	take_in_doubt(first, last, in_doubt_s);
+	for (size_t i = 0; i < batch.n; i++) {
+		batch.msgs[i].type = hook;
+		batch.msgs[i].has_event = true;
+	}
+}
+
+/* However young the doubt is; and what is not in doubt is not asked for. */
+START_TEST(no_id_is_remembered_so_each_doubt_is_looked_for)
+{
+	int64_t	now = clock_ms();
+
+	take_for_the_shelf(1000, 1003, 1);
+	finder.what[0] = FOUND_THERE;
+	finder.what[1] = FOUND_ABSENT;
+	finder.what[2] = FOUND_LATER;
+	finder.what[3] = FOUND_UNKNOWN;
+	ck_assert_str_eq(resolve(), "DUFF");
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 1007);
+	ck_assert(!batch.msgs[2].unsolved && batch.msgs[3].unsolved);
+	ck_assert_int_eq(batch.msgs[2].delay_ms, 700);
+	ck_has(batch.msgs[3].error, "may be stored already, and the shelf "
+	    "cannot be searched for it: the fake may not read");
+	ck_rows("1001", "claim_token IS NOT NULL AND in_doubt_since IS NULL");
+	ck_assert_int_le(finder.asked[0].since, now - 1000 + 200);
+	ck_assert_int_ge(finder.asked[0].since, now - 10000);
+	ck_assert_uint_eq(fake.asked, 0);
+	batch_free(&batch);
+	sql("DELETE FROM outbox WHERE claim_token IS NOT NULL");
+	take_for_the_shelf(1000, 1000, -1);
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert_uint_eq(finder.n, 0);
+}
+END_TEST
+
+START_TEST(each_destination_is_searched_in_its_way)
+{
+	take_for_the_shelf(1000, 1003, 100);
+	finder.what[0] = finder.what[3] = FOUND_ABSENT;
+	batch.msgs[1].type = batch.msgs[2].type = (struct bytes){ NULL, 0 };
+	batch.msgs[1].has_event = batch.msgs[2].has_event = false;
+	fake.row[500] = 1000;		/* another one, of the stream */
+	fake.row[600] = 1001;
+	ck_assert_str_eq(resolve(), "UDUU");
+	ck_assert_uint_eq(finder.n, 2);
+	ck_rows("1000,1002,1003",
+	    "claim_token IS NOT NULL AND in_doubt_since IS NULL");
+}
+END_TEST
+
+/* For a while it is tried often; each destination has its own troubles. */
+START_TEST(trouble_of_one_destination_is_none_of_the_other)
+{
+	take_for_the_shelf(1000, 1001, 100);
+	finder.what[0] = FOUND_UNKNOWN;
+	batch.msgs[1].type = (struct bytes){ NULL, 0 };
+	ck_assert_str_eq(resolve(), "FU");
+	ck_assert_int_le(batch.msgs[0].delay_ms, 2000);
+	in_doubt.failures[DRIVER_HTTP].since -= 20000;
+	batch.msgs[0].outcome = OUT_UNSENT;
+	ck_assert_str_eq(resolve(), "FU");
+	ck_assert_int_gt(batch.msgs[0].delay_ms, 2000);
+	ck_assert_int_eq(in_doubt.failures[DRIVER_NATS].since, 0);
+	batch.msgs[0].outcome = OUT_UNSENT;
+	finder.what[0] = FOUND_LATER;
+	ck_assert_str_eq(resolve(), "FU");
+	ck_assert_int_eq(in_doubt.failures[DRIVER_HTTP].since, 0);
+}
+END_TEST
+
+/* The time of the event may be another one now: it is found without it. */
+START_TEST(found_by_row_alone_it_is_judged)
+{
+	struct msg	before;
+
+	take_for_the_shelf(1000, 1000, 1);
+	before = batch.msgs[0];
+	batch.msgs[0].left_out = MSG_TIME;
+	batch.msgs[0].time = (struct bytes){ AT, strlen(AT) };
+	finder.what[0] = FOUND_THERE;
+	finder.id = (struct message_id){ .sequence = 1000, .hash = 77,
+	    .hashed = true };
+	ck_assert_str_eq(resolve(), "U");
+	ck_assert(!finder.asked[0].id.hashed);
+	ck_assert_ptr_eq(finder.asked[0].time.data, NULL);
+	finder.id.hash = message_hash(&batch.msgs[0]);
+	ck_assert_str_eq(resolve(), "D");
+	batch.msgs[0] = before;
+}
+END_TEST
+
+/* Its clock was put back: nobody knows since when. */
+START_TEST(doubt_to_come_is_looked_for_everywhere_there)
+{
+	take_for_the_shelf(1000, 1000, 1);
+	batch.msgs[0].in_doubt_ms = INT64_MAX;
+	finder.what[0] = FOUND_THERE;
+	ck_assert_str_eq(resolve(), "D");
+	ck_assert_int_eq(finder.asked[0].since, INT64_MIN);
+	ck_sql("1970", "SELECT YEAR(in_doubt_since) FROM outbox WHERE "
+	    "claim_token IS NOT NULL");
 }
 END_TEST
 
@@ -867,4 +1011,9 @@ add_doubts(Suite *s, const struct kind *k)
 	    doubt_end_with_an_endpoint);
 	tcase_add_test(tc, doubt_at_an_endpoint_is_none_of_the_stream);
 	tcase_add_test(tc, broker_that_is_away_tells_nothing);
+	tcase_add_test(tc, no_id_is_remembered_so_each_doubt_is_looked_for);
+	tcase_add_test(tc, each_destination_is_searched_in_its_way);
+	tcase_add_test(tc, trouble_of_one_destination_is_none_of_the_other);
+	tcase_add_test(tc, found_by_row_alone_it_is_judged);
+	tcase_add_test(tc, doubt_to_come_is_looked_for_everywhere_there);
 }
