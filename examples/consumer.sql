@@ -4,7 +4,8 @@
 -- primary key makes a consumer idempotent: the id is inserted in the transaction
 -- that processes the message.  Delete old rows from time to time, but none that
 -- is younger than the longest time after which a message can come again: for
--- JetStream the max_age of the stream, for HTTP the longest outage.
+-- JetStream the max_age of the stream, for Kafka retention.ms of the topic, for
+-- HTTP the longest outage.
 --
 -- order_history stands for the tables of your application.
 

@@ -4,14 +4,15 @@
 # order per key, although the consumer fails, is killed, and gets a message again
 # that it had committed.
 #
-#	run_examples.sh php|laravel|python|node|go|java
+#	run_examples.sh php|laravel|python|node|go|java|python_kafka|java_kafka
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
+. "$srcdir/tests/lib/kafka.sh"
 
 language=${1:?which language}
 example=$DIR/example
 PASSWORD="example-secret"
 export SHOP_PASSWORD=$PASSWORD BILLING_PASSWORD=$PASSWORD
-export SHOP_USER=shop BILLING_USER=billing ACK_WAIT=2
+export SHOP_USER=shop BILLING_USER=billing ACK_WAIT=2 SESSION_MS=6000
 
 # --- the languages ------------------------------------------------------------
 
@@ -89,6 +90,13 @@ connect_python() {
 	export BILLING_URL=mysql+pymysql://billing:$PASSWORD@127.0.0.1:$DB_PORT/billing
 }
 
+prepare_python_kafka() {
+	prepare_python
+	CONSUMER=("$example/venv/bin/python" "$example/consumer_kafka.py")
+}
+
+connect_python_kafka() { connect_python; }
+
 prepare_node() {
 	needs node npm
 	copy node
@@ -120,7 +128,8 @@ prepare_java() {
 	needs java javac mvn
 	copy java
 	fetch mvn -q -B dependency:copy-dependencies -DoutputDirectory=lib
-	build javac -cp 'lib/*' -d classes Producer.java Consumer.java
+	build javac -cp 'lib/*' -d classes Producer.java Consumer.java \
+	    ConsumerKafka.java
 	PRODUCER=(java -cp "$example/classes:$example/lib/*" Producer)
 	CONSUMER=(java -cp "$example/classes:$example/lib/*" Consumer)
 }
@@ -130,6 +139,13 @@ connect_java() {
 	export SHOP_URL="$url/app?user=shop&password=$PASSWORD"
 	export BILLING_URL="$url/billing?user=billing&password=$PASSWORD"
 }
+
+prepare_java_kafka() {
+	prepare_java
+	CONSUMER=(java -cp "$example/classes:$example/lib/*" ConsumerKafka)
+}
+
+connect_java_kafka() { connect_java; }
 
 # --- servers ------------------------------------------------------------------
 
@@ -177,12 +193,17 @@ kill_consumer() {
 	wait "$1" 2> /dev/null
 }
 
-# How many requests for a message wait in the broker, of all its processes
-waiting_requests() {
-	curl -s "http://127.0.0.1:$MONITOR/jsz?consumers=1" |
-	    sed -n 's/.*"num_waiting": *\([0-9]*\).*/\1/p'
+# How many requests for a message the broker has got from all processes of the
+# consumer: those that wait, or with Kafka to become a member of the group
+requests() {
+	if [ "$SERVER" = kafka ]; then
+		grep -c 'joins group billing' "$DIR/kafka/log"
+	else
+		curl -s "http://127.0.0.1:$MONITOR/jsz?consumers=1" |
+		    sed -n 's/.*"num_waiting": *\([0-9]*\).*/\1/p'
+	fi
 }
-has_requests() { [ "$(waiting_requests)" -ge "$1" ]; }
+has_requests() { [ "$(requests)" -ge "$1" ]; }
 
 # lock: until unlock the consumer waits in its transaction
 lock() {
@@ -219,7 +240,10 @@ processes() { soon "$2" has_processed "$1"; }
 
 # --- the story ----------------------------------------------------------------
 
+SERVER=nats
+[ "$language" = "${language%_kafka}" ] || SERVER=kafka
 needs curl
+[ "$SERVER" = nats ] || need_kafka
 "prepare_$language"
 start_servers
 make_accounts
@@ -227,6 +251,13 @@ export NATS_URL=$URL
 MONITOR=$(. "$DIR/nats/env" && echo "$HTTP_PORT")
 "connect_$language"
 write_conf
+if [ "$SERVER" = kafka ]; then
+	start_kafka
+	topic events 3
+	export KAFKA_BROKERS=$BROKER
+	sed -i 's/^publish: {/&driver: kafka, /' "$CONF"
+	echo "kafka: {brokers: [\"$BROKER\"], topic: events}" >> "$CONF"
+fi
 start_fleet
 
 pay 20
@@ -256,7 +287,7 @@ processes 30 'after a failure of its own'
 lock
 pay 19
 soon 'it waits in its transaction' is_in_transaction
-requests=$(waiting_requests)
+requests=$(requests)
 first=$CONSUMER_PID
 start_consumer
 soon 'a second process gets no message' has_requests $((requests + 1))
@@ -269,12 +300,12 @@ processes 49 'after kill -9 in a transaction'
 lock
 pay 1
 soon 'it waits in its last transaction' is_in_transaction
-"$SANDBOX" kill "$DIR/nats" > /dev/null
+"$SANDBOX" kill "$DIR/$SERVER" > /dev/null
 unlock
 processes 50 'the last message is committed'
 is "$(lines_with 'duplicate ')" 0 "$language: no message was a duplicate"
 kill_consumer "$CONSUMER_PID"
-"$SANDBOX" restart "$DIR/nats" > /dev/null
+"$SANDBOX" restart "$DIR/$SERVER" > /dev/null
 start_consumer
 soon 'the message comes again, as a duplicate' has_duplicate
 
