@@ -18,7 +18,7 @@
 
 #include "lab.h"
 
-#define PATIENCE_MS	60000	/* longest wait for a database that is away */
+#define PATIENCE_MS	180000	/* longest wait for a database that is away */
 #define CHUNK_ROWS	1000	/* rows of one INSERT, and */
 #define CHUNK_BYTES	1000000	/* bytes, roughly */
 #define BULK_TXN	5000
