@@ -188,6 +188,8 @@ struct conf {
 	struct {
 		struct conf_list servers;	/* "nats://host:4222", ... */
 		char		*stream;	/* empty: not checked */
+		char		*domain;	/* empty: the server's */
+		char		*api_prefix;	/* empty: by domain */
 		char		*subject;
 		char		*msg_id_prefix;	/* empty: the outbox id */
 		char		*advisory;	/* empty: off */
@@ -473,6 +475,14 @@ struct buf;
 /* Append the items of a list, with this text between them. */
 void		 conf_put_list(struct buf *, const struct conf_list *,
 		    const char *between);
+
+/*
+ * The subject of a request to the JetStream that has nats.stream, such as
+ * "STREAM.INFO." and that name, which may be empty.
+ */
+#define CONF_API	400
+const char	*conf_api(const struct conf *, const char *request,
+		    const char *stream, char subject[CONF_API]);
 
 /* The host of a URL or of HOST:PORT, without brackets. */
 #define CONF_HOST	256

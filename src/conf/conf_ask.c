@@ -259,6 +259,20 @@ conf_put_list(struct buf *b, const struct conf_list *l, const char *between)
 		buf_printf(b, "%s%s", i == 0 ? "" : between, l->items[i]);
 }
 
+const char *
+conf_api(const struct conf *c, const char *request, const char *stream,
+    char subject[CONF_API])
+{
+	const char	*domain = c->nats.domain, *prefix = c->nats.api_prefix;
+
+	if (prefix[0] != '\0')
+		snprintf(subject, CONF_API, "%s.%s%s", prefix, request, stream);
+	else
+		snprintf(subject, CONF_API, "$JS%s%s.API.%s%s",
+		    domain[0] == '\0' ? "" : ".", domain, request, stream);
+	return subject;
+}
+
 bool
 conf_is_loopback(const char *host)
 {

@@ -145,6 +145,25 @@ check_alias(const struct conf_draft *d, const struct conf_pair *type,
 	return rc;
 }
 
+/* How the API is reached of JetStream where nats.stream is. */
+static int
+check_api(const struct conf_draft *d, struct err *e)
+{
+	const struct conf	*c = d->conf;
+	bool			 domain = c->nats.domain[0] != '\0';
+	bool			 prefix = c->nats.api_prefix[0] != '\0';
+
+	if (domain && prefix)
+		return conf_blame(d, "nats.api_prefix", e, "contradicts "
+		    "nats.domain, which stands for $JS.%s.API: set one of them",
+		    c->nats.domain);
+	if ((domain || prefix) && c->nats.stream[0] == '\0')
+		return conf_blame(d, domain ? "nats.domain" :
+		    "nats.api_prefix", e, "tells where nats.stream is, and "
+		    "that is empty: name the stream");
+	return 0;
+}
+
 static int
 check_drivers(const struct conf_draft *d, struct err *e)
 {
@@ -178,6 +197,8 @@ check_drivers(const struct conf_draft *d, struct err *e)
 	if (c->nats.core && c->nats.stream[0] != '\0')
 		return conf_blame(d, "nats.core", e, "true cannot be checked "
 		    "against a stream: set nats.stream: \"\"");
+	if (check_api(d, e) < 0)
+		return -1;
 	/* Keys that need a broker. */
 	if (conf_uses_nats(c))
 		return 0;

@@ -23,6 +23,8 @@
 #define SUBJECT_MAX	255
 #define PREFIX_MAX	64		/* leaves half of an id for the rest */
 #define INBOX_MAX	64
+#define DOMAIN_MAX	64
+#define API_PREFIX_MAX	100		/* see CONF_API */
 #define NKEY_LENGTH	56
 #define HOST_MAX	255
 #define ROUTE_MAX	32
@@ -484,15 +486,39 @@ conf_form_source(const char *text, struct err *e)
  * NATS
  */
 
-int
-conf_form_stream(const char *text, struct err *e)
+static int
+form_name(const char *text, int max, struct err *e)
 {
-	if (strlen(text) > STREAM_MAX)
-		return err_set(e, "is longer than %d bytes", STREAM_MAX);
+	if (strlen(text) > (size_t)max)
+		return err_set(e, "is longer than %d bytes", max);
 	if (strpbrk(text, " .*>/\\") != NULL)
 		return err_set(e, "%s has a blank, dot, *, > or slash in it",
 		    conf_show(text).text);
 	return 0;
+}
+
+int
+conf_form_stream(const char *text, struct err *e)
+{
+	return form_name(text, STREAM_MAX, e);
+}
+
+int
+conf_form_domain(const char *text, struct err *e)
+{
+	return form_name(text, DOMAIN_MAX, e);
+}
+
+/* It may be one of the server's own: $JS.hub.API. */
+int
+conf_form_api_prefix(const char *text, struct err *e)
+{
+	if (strlen(text) > API_PREFIX_MAX)
+		return err_set(e, "is longer than %d bytes", API_PREFIX_MAX);
+	if (text[strcspn(text, "{}")] != '\0')
+		return err_set(e, "%s has a brace in it",
+		    conf_show(text).text);
+	return conf_form_subject(text, e);
 }
 
 int

@@ -194,6 +194,8 @@ int		 conf_form_server(const char *, struct err *);
 int		 conf_form_database(const char *, struct err *);
 int		 conf_form_table(const char *, struct err *);
 int		 conf_form_stream(const char *, struct err *);
+int		 conf_form_domain(const char *, struct err *);
+int		 conf_form_api_prefix(const char *, struct err *);
 int		 conf_form_type(const char *, struct err *);
 int		 conf_form_count(const char *, struct err *);
 int		 conf_form_subject(const char *, struct err *);

@@ -73,8 +73,8 @@ judge_doubt(struct health *h, const json_t *b)
 	long long	 head = health_number(b, "head");
 	json_int_t	 age_ms = health_number(b, "doubt_ms");
 	const char	*why = strstr(health_text(b, "error"), CANNOT_SEARCH);
-	const char	*stream = h->conf->nats.stream;
 	char		 age[80] = "", more[80] = "";
+	char		 info[CONF_API], get[CONF_API];
 	struct buf	 remedy = { 0 };
 
 	if (why != NULL)
@@ -91,9 +91,10 @@ judge_doubt(struct health *h, const json_t *b)
 		    "stream", head);
 	else if (strstr(why, "ermissions Violation") != NULL)
 		buf_printf(&remedy, "allow the user in the section nats to "
-		    "publish to $JS.API.STREAM.INFO.%s and "
-		    "$JS.API.STREAM.MSG.GET.%s; it goes on by itself then",
-		    stream, stream);
+		    "publish to %s and %s; it goes on by itself then",
+		    conf_api(h->conf, "STREAM.INFO.", h->conf->nats.stream,
+		    info), conf_api(h->conf, "STREAM.MSG.GET.",
+		    h->conf->nats.stream, get));
 	else if (strstr(why, "left the stream") == NULL) {
 		health_broker_remedy(h->conf, why, &remedy);
 		buf_str(&remedy, "; it goes on by itself then");

@@ -119,6 +119,8 @@ bus_open(void *arg, struct err *e)
 		return err_in(e, "nats %s", server);
 	}
 	b->failed_at[b->server] = 0;
+	if (b->conf->nats.domain[0] != '\0')
+		b->domain = xstrdup(b->conf->nats.domain);
 	bus_max_payload(b);
 	wait_for_limit(b, before);
 	return 0;
@@ -156,6 +158,16 @@ build(struct bus *b, natsMsg **m, const struct envelope *v, uint32_t index)
 	return s;
 }
 
+/* A row must not reach JetStream's API; see traits_nats.c for $JS. */
+static bool
+is_api(const struct bus *b, const char *subject)
+{
+	const char	*prefix = b->conf->nats.api_prefix;
+	size_t		 n = strlen(prefix);
+
+	return n > 0 && strncmp(subject, prefix, n) == 0 && subject[n] == '.';
+}
+
 static enum pub_sent
 bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 {
@@ -170,6 +182,11 @@ bus_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	if ((int64_t)v->size > b->max_payload) {
 		err_set(e, "%zu bytes are more than the server's max_payload "
 		    "of %lld", v->size, (long long)b->max_payload);
+		return PUB_REFUSED;
+	}
+	if (is_api(b, envelope_subject(v))) {
+		err_set(e, "subject \"%s\" is not legal: it is one of "
+		    "nats.api_prefix", envelope_subject(v));
 		return PUB_REFUSED;
 	}
 	fault_point("send", "before", b->fd);

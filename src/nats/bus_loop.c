@@ -59,7 +59,7 @@ bus_on_detach(void *user)
 static bool
 names_subject(const char *text, const char *what, const char *subject)
 {
-	char	quoted[300];
+	char	quoted[CONF_API + 20];
 
 	snprintf(quoted, sizeof(quoted), "%s to \"%s\"", what, subject);
 	return strstr(text, quoted) != NULL;
@@ -69,7 +69,11 @@ names_subject(const char *text, const char *what, const char *subject)
 static enum pub_about
 about(const struct bus *b, const char *text)
 {
-	if (strstr(text, "Publish to \"$JS.API.") != NULL)
+	char	api[CONF_API], quoted[CONF_API + 20];
+
+	snprintf(quoted, sizeof(quoted), "Publish to \"%s",
+	    conf_api(b->conf, "", "", api));
+	if (strstr(text, quoted) != NULL)
 		return PUB_FORBIDDEN;
 	if (names_subject(text, "Subscription", b->conf->wake.subject))
 		return PUB_WAKE;

@@ -32,6 +32,22 @@ no_answer(const char *subject, struct err *e)
 	    "busy or has no leader", subject);
 }
 
+static void
+nobody_answers(const struct bus *b, struct err *e)
+{
+	const struct conf	*c = b->conf;
+
+	if (c->nats.domain[0] != '\0')
+		err_set(e, "JetStream domain %s does not answer: no server of "
+		    "that domain is connected", c->nats.domain);
+	else if (c->nats.api_prefix[0] != '\0')
+		err_set(e, "JetStream behind %s does not answer: the account "
+		    "does not import it, or it is off", c->nats.api_prefix);
+	else
+		err_set(e, "JetStream does not answer: it is off, or the "
+		    "account has none");
+}
+
 /* "the stream has no leader: 1 of 3 servers answer", as far as is known. */
 static void
 count_servers(const struct bus *b, struct err *e)
@@ -87,8 +103,7 @@ request(struct bus *b, const char *subject, const char *body,
 	if (nobody)
 		bus_note_complaint(b, PUB_NOBODY, "no responders");
 	if (m == NULL && nobody)
-		err_set(e, "JetStream does not answer: it is off, or the "
-		    "account has none");
+		nobody_answers(b, e);
 	else if (m == NULL) {
 		no_answer(subject, e);
 		count_servers(b, e);
@@ -100,13 +115,12 @@ static natsMsg *
 ask_for_stream(struct bus *b, const char *body, int64_t timeout_ms,
     struct err *e)
 {
-	char		 subject[300];
+	char		 subject[CONF_API];
 	const char	*domain;
 	json_t		*info;
 	natsMsg		*m;
 
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.INFO.%s",
-	    b->conf->nats.stream);
+	conf_api(b->conf, "STREAM.INFO.", b->conf->nats.stream, subject);
 	if ((m = request(b, subject, body, timeout_ms, AGAIN_MS, e)) == NULL)
 		return NULL;
 	/* PubAcks have to come from the domain that answers our questions. */
@@ -127,13 +141,14 @@ bus_ask_stream(struct pub *p, const char *what, const char *body,
 {
 	struct bus	*b = p->arg;
 	bool		 all = strcmp(what, "NAMES") == 0;
-	char		 subject[300];
+	char		 subject[CONF_API], request_of[32];
 	natsMsg		*m;
 
 	if (!bus_is_open(b))
 		return err_set(e, "not connected to the broker");
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s%s%s", what,
-	    all ? "" : ".", all ? "" : b->conf->nats.stream);
+	snprintf(request_of, sizeof(request_of), "STREAM.%s%s", what,
+	    all ? "" : ".");
+	conf_api(b->conf, request_of, all ? "" : b->conf->nats.stream, subject);
 	if ((m = request(b, subject, body, timeout_ms, timeout_ms, e)) == NULL)
 		return -1;
 	buf_add(answer, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
@@ -228,7 +243,7 @@ static void
 request_more(struct get_stored *l)
 {
 	struct bus	*b = l->b;
-	char		 subject[PUB_WHERE], reply[160], body[40];
+	char		 subject[CONF_API], reply[160], body[40];
 
 	for (; l->asked < l->n && l->asked - l->answered < l->max_in_flight;
 	    l->asked++) {
@@ -242,8 +257,8 @@ request_more(struct get_stored *l)
 		if (p->where != NULL)
 			snprintf(subject, sizeof(subject), "%s", p->where);
 		else
-			snprintf(subject, sizeof(subject),
-			    "$JS.API.STREAM.MSG.GET.%s", b->conf->nats.stream);
+			conf_api(b->conf, "STREAM.MSG.GET.",
+			    b->conf->nats.stream, subject);
 		snprintf(reply, sizeof(reply), "%s%x_%zx", b->inbox,
 		    b->generation, l->asked);
 		snprintf(body, sizeof(body), "{\"seq\":%llu}",
@@ -331,7 +346,7 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 				    .stored = stored, .n = n,
 				    .max_in_flight = 16,
 				    .heard_at = clock_ms() };
-	char			 subject[300];
+	char			 subject[CONF_API];
 
 	if (!bus_is_open(b))
 		return err_set(e, "not connected to the broker");
@@ -342,8 +357,7 @@ bus_get_stored(void *arg, const char *prefix, struct stored_message *stored,
 		b->get_max = GET_MAX_IN_FLIGHT;
 	fit_max_in_flight(&l);
 	bus_begin(b, INT64_MAX);	/* ignores late answers */
-	snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s",
-	    b->conf->nats.stream);
+	conf_api(b->conf, "STREAM.MSG.GET.", b->conf->nats.stream, subject);
 	while (l.answered < n) {
 		if (!go_on->ask(go_on->arg))
 			return err_set(e, "interrupted");

@@ -8,7 +8,7 @@
 #include "util/err.h"
 
 /*
- * Read the answer to $JS.API.STREAM.MSG.GET for its sequence.  A message whose
+ * Read the answer to STREAM.MSG.GET for its sequence.  A message whose
  * id has this prefix is ours.  -1 with an error: it is unchanged.
  */
 int	stored_message_read(struct stored_message *, const char *prefix,

@@ -261,6 +261,16 @@ is_leaderless(json_t *cluster)
 	    json_object_get(cluster, "name") != NULL);
 }
 
+/* A leaf node without a cluster calls itself one of that name. */
+static bool
+is_in_cluster(json_t *cluster)
+{
+	json_t	*name = json_object_get(cluster, "name");
+
+	return name != NULL && !json_equal(name, json_object_get(cluster,
+	    "leader"));
+}
+
 /* A replica so far behind has a lot to learn before it can lead. */
 #define FAR_BEHIND	10000
 
@@ -323,7 +333,7 @@ judge_safety(struct stream_report *r, const struct conf *c, json_t *info,
 	if (config_is(config, "storage", "memory"))
 		add(&r->advice, "is kept in memory: a restart of the server "
 		    "loses acknowledged messages; use file storage");
-	if (json_object_get(cluster, "name") != NULL &&
+	if (is_in_cluster(cluster) &&
 	    stream_number(config, "num_replicas") < 2)
 		add(&r->advice, "has one replica in a cluster: it is down "
 		    "whenever that server is; use 3 replicas");

@@ -8,7 +8,7 @@
 #include "conf/conf.h"
 #include "driver/stream_report.h"
 
-/* body is the answer to $JS.API.STREAM.INFO.<nats.stream>. */
+/* body is the answer to STREAM.INFO for nats.stream. */
 void	stream_judge(struct stream_report *, const struct conf *,
 	    const char *body, size_t len);
 

@@ -111,6 +111,7 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	const struct pub	*p = relay_stream(r->relay);
 	const char		*stream = r->conf->nats.stream;
 	struct err		 e;
+	char			 info[CONF_API], get[CONF_API];
 
 	r->failures++;
 	/* A silent broker must not take the time of other destinations. */
@@ -135,9 +136,10 @@ audit_failed(struct stream_audit *r, const struct err *why)
 	r->at = clock_ms() + FALLBACK_MS;
 	if (!r->warned)
 		log_warn("stream %s: publishing goes on without a check for "
-		    "lost messages: %s; may the user publish to "
-		    "$JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s?",
-		    stream, why->text, stream, stream);
+		    "lost messages: %s; may the user publish to %s and %s?",
+		    stream, why->text,
+		    conf_api(r->conf, "STREAM.INFO.", stream, info),
+		    conf_api(r->conf, "STREAM.MSG.GET.", stream, get));
 	r->warned = r->ready = true;
 	r->relay->went_back = false;
 	memset(&r->relay->top, 0, sizeof(r->relay->top));

@@ -223,6 +223,20 @@ START_TEST(too_big_is_refused_here)
 }
 END_TEST
 
+/* A row's subject must not be a request to JetStream. */
+START_TEST(imported_api_is_refused_here)
+{
+	free(conf->nats.api_prefix);
+	conf->nats.api_prefix = xstrdup("events.t");
+	write_letter(1, "t", bytes("x"));
+	ck_assert_int_eq(send_letter(0), PUB_SENT);
+	ck_stored(0, 1);
+	write_letter(2, "t.STREAM.PURGE.EVENTS", bytes("x"));
+	ck_assert_int_eq(send_letter(1), PUB_REFUSED);
+	ck_has(e.text, "nats.api_prefix");
+}
+END_TEST
+
 /* With headers of so many bytes, by its metadata. */
 static void
 write_wide(uint64_t sequence, size_t size)
@@ -543,6 +557,7 @@ add_refusals(Suite *s)
 	tcase_add_test(tc, other_stream_is_refused);
 	tcase_add_test(tc, other_stream_is_noticed);
 	tcase_add_test(tc, too_big_is_refused_here);
+	tcase_add_test(tc, imported_api_is_refused_here);
 	tcase_add_test(tc, limit_of_headers_is_known);
 	tcase_add_loop_test(tc, somebody_else_answers, 0, NROWS(others));
 	tcase_add_test(tc, junk_in_the_inbox_is_dropped);

@@ -862,6 +862,15 @@ put p01 a second.made
 sends 'nats.stream empty: any stream takes the message' \
     'nats.subject="{event_type}"' 'nats.stream=""'
 
+covers nats.domain nats.api_prefix	# run_domain.sh shows that they are used
+clear_rows
+put p01 a made
+fails 'JetStream domain none does not answer' \
+    'nats.domain: a domain that is not there' nats.domain=none
+fails 'JetStream behind none.API does not answer' \
+    'nats.api_prefix: an API that is not there' nats.api_prefix=none.API
+sends 'nats.api_prefix: the API is asked there' 'nats.api_prefix="$JS.API"'
+
 covers nats.advisory
 "$LAB" stream --nats "$URL" --name ADVICE --subjects 'advice.>'
 advised() { "$LAB" show --nats "$URL" --stream ADVICE --last; }

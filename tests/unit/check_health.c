@@ -18,6 +18,7 @@ static void
 begin(void)
 {
 	static char	stream[] = "EVENTS", socket[] = "/run/db.sock";
+	static char	empty[] = "";
 	static char	pidfile[] = "/run/x.pid";
 	static char	a[] = "nats://a:1", b[] = "nats://b:2";
 	static char	*servers[] = { a, b };
@@ -29,6 +30,7 @@ begin(void)
 	conf.health.max_age = 60000;
 	conf.publish.routes = (struct conf_records){ .items = &route, .n = 1 };
 	conf.nats.stream = stream;
+	conf.nats.domain = conf.nats.api_prefix = empty;
 	conf.nats.servers = (struct conf_list){ servers, 2 };
 	conf.mysql.socket = socket;
 	conf.master.pidfile = pidfile;

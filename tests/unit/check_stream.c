@@ -86,6 +86,8 @@ static const struct {
 	  "\"duplicate_window\":600000000000}}", NULL, "in memory", NULL },
 	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\",\"leader\":"
 	  "\"n1\"}}", NULL, "one replica", NULL },
+	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"leaf\",\"leader\":"
+	  "\"leaf\"}}", NULL, NULL, NULL },
 	{ "{\"config\":{" FINE "},\"cluster\":{\"name\":\"c\"}}",
 	  "has no leader", "one replica", NULL },
 	{ "{\"config\":{" THREE "},\"cluster\":{\"name\":\"c\",\"replicas\":["

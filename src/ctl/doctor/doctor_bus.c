@@ -73,6 +73,7 @@ check_nats_rights(struct doctor *d)
 	struct stored_message	 first = { .sequence = 1 };
 	struct stream_state	 st;
 	struct err		 e;
+	char			 info[CONF_API], get[CONF_API];
 	bool			 told = false;
 
 	if (c->nats.stream[0] == '\0' || c->nats.recover == RECOVER_OFF)
@@ -92,8 +93,9 @@ check_nats_rights(struct doctor *d)
 	doctor_say(d, DOCTOR_WARN, "broker rights", "it cannot be asked what "
 	    "is in the stream, so each message whose answer is lost waits for "
 	    "an operator: %s: allow the user in the section nats to publish to "
-	    "$JS.API.STREAM.INFO.%s and $JS.API.STREAM.MSG.GET.%s", e.text,
-	    c->nats.stream, c->nats.stream);
+	    "%s and %s", e.text,
+	    conf_api(c, "STREAM.INFO.", c->nats.stream, info),
+	    conf_api(c, "STREAM.MSG.GET.", c->nats.stream, get));
 }
 
 static void
@@ -122,9 +124,10 @@ check_nats(struct doctor *d)
 	    "what it acknowledged since its last sync, which is sent again; "
 	    "no client sees how often it syncs: look for sync_interval in the "
 	    "configuration of the server, see outbox-clusters(7)");
+	/* The server of another domain may be on another host. */
 	for (size_t i = 0; i < c->nats.servers.n; i++) {
 		conf_url_host(c->nats.servers.items[i], host);
-		if (conf_is_loopback(host))
+		if (conf_is_loopback(host) && c->nats.domain[0] == '\0')
 			doctor_store(d, c->nats.servers.items[i]);
 	}
 }

@@ -15,16 +15,27 @@ static void
 print_command(const struct setup *s, const struct new_stream *w,
     const char *intro)
 {
-	struct buf	stream = { 0 }, subject = { 0 };
+	const struct conf	*c = s->ctl->conf;
+	struct buf		 stream = { 0 }, subject = { 0 }, where = { 0 };
 
 	if (s->ctl->args.json)
 		return;
-	display_put_word(&stream, s->ctl->conf->nats.stream);
+	buf_str(&where, "");
+	if (c->nats.domain[0] != '\0') {
+		buf_str(&where, " --js-domain ");
+		display_put_word(&where, c->nats.domain);
+	} else if (c->nats.api_prefix[0] != '\0') {
+		buf_str(&where, " --js-api-prefix ");
+		display_put_word(&where, c->nats.api_prefix);
+	}
+	display_put_word(&stream, c->nats.stream);
 	display_put_word(&subject, w->subject);
 	display_print(stdout, "%s:\n\n    nats stream add %s --subjects %s "
-	    "--storage file --dupe-window %llds --replicas %lld --defaults\n\n",
-	    intro, stream.data, subject.data,
-	    (long long)w->dedup_window_ms / 1000, (long long)w->replicas);
+	    "--storage file --dupe-window %llds --replicas %lld --defaults"
+	    "%s\n\n", intro, stream.data, subject.data,
+	    (long long)w->dedup_window_ms / 1000, (long long)w->replicas,
+	    where.data);
+	buf_free(&where);
 	buf_free(&stream);
 	buf_free(&subject);
 	fflush(stdout);

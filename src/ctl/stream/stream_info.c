@@ -72,6 +72,7 @@ info_json(const struct ctl *c, const struct buf *answer)
 	if (config != NULL) {
 		put_config(o, config);
 		put_copy(o, "created", info, "created");
+		put_copy(o, "domain", info, "domain");
 		put_messages(o, json_object_get(info, "state"));
 	}
 	json_object_set_new(o, "findings", broker_verdict(c, answer));

@@ -24,6 +24,10 @@ static const struct advice advice[] = {
 	{ "JetStream does not answer", "turn on JetStream in the server's "
 	  "configuration, or for the account; a full disk may have turned it "
 	  "off: the log of the server tells" },
+	{ "JetStream domain", "connect the leaf node, or correct "
+	  "nats.domain" },
+	{ "JetStream behind", "import it as outbox.yml(5) shows, or correct "
+	  "nats.api_prefix" },
 	{ "no answer to", "if the disk of the broker is full, make room, and "
 	  "restart it if it still gives no answer; if it is not busy, give "
 	  "the account the rights of outbox.yml(5)" },
