@@ -85,6 +85,7 @@ system_tests = \
 	tests/system/run_server.sh \
 	tests/system/run_split_brain.sh \
 	tests/system/run_galera.sh \
+	tests/system/run_group.sh \
 	tests/system/run_pauses.sh \
 	tests/system/run_haproxy.sh \
 	tests/system/run_hosts.sh \

@@ -51,7 +51,8 @@ group_of() {
 		echo ctl ;;
 	*/run_faults.sh)
 		echo faults ;;
-	*/run_cluster.sh | */run_galera.sh | */run_failover.sh | \
+	*/run_cluster.sh | */run_galera.sh | */run_group.sh | \
+	    */run_failover.sh | \
 	    */run_pauses.sh | */run_haproxy.sh | */run_vitess.sh)
 		echo cluster ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \

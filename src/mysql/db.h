@@ -127,6 +127,13 @@ struct db_rows	*db_query(struct db *, const char *what, const struct buf *,
  */
 int		 db_hurry(struct db *, bool, struct err *);
 
+/*
+ * On a member of a group of MySQL: let each statement wait until what the group
+ * has committed before is here, for a second at most (3797); or as before.
+ * Without a group, or if the server refuses that, nothing changes.
+ */
+int		 db_catch_up(struct db *, bool on, struct err *);
+
 /* Roll back; db_last_fault still tells the fault of the failure before. */
 void		 db_rollback(struct db *);
 

@@ -167,24 +167,43 @@ lock_wait_s(const struct db *db)
 	return db->wait_ms / 2000 < 1 ? 1 : db->wait_ms / 2000;
 }
 
+/* The fault of the statement before stays; with try a refusal does, too. */
+static int
+set_variables(struct db *db, struct buf *sql, bool try, struct err *e)
+{
+	enum db_fault	fault = db->fault;
+	unsigned	code = db->code;
+	int		rc = db_exec(db, "session", sql, NULL, e);
+
+	buf_free(sql);
+	if (rc < 0 && !(try && db_is_open(db)))
+		return -1;
+	db->fault = fault;
+	db->code = code;
+	return 0;
+}
+
 int
 db_hurry(struct db *db, bool hurry, struct err *e)
 {
 	struct buf	sql = { 0 };
-	enum db_fault	fault = db->fault;
-	unsigned	code = db->code;
 	long long	wait_s = hurry ? 1 : (long long)lock_wait_s(db);
-	int		rc;
 
 	buf_printf(&sql, "SET SESSION innodb_lock_wait_timeout = %lld, "
 	    "lock_wait_timeout = %lld", wait_s, wait_s);
-	rc = db_exec(db, "session", &sql, NULL, e);
-	buf_free(&sql);
-	if (rc == 0) {
-		db->fault = fault;
-		db->code = code;
-	}
-	return rc;
+	return set_variables(db, &sql, false, e);
+}
+
+/* The wait of a statement for its group ends with wait_timeout. */
+int
+db_catch_up(struct db *db, bool on, struct err *e)
+{
+	struct buf	sql = { 0 };
+
+	buf_printf(&sql, "SET SESSION group_replication_consistency = %s, "
+	    "wait_timeout = %s", on ? "'BEFORE'" : "DEFAULT",
+	    on ? "1" : "28800");
+	return set_variables(db, &sql, true, e);
 }
 
 static void

@@ -9,7 +9,8 @@
  * ours, whatever became of its event.  The source of another is no rival as
  * long as its events come here: it is a member of our cluster, or was the
  * primary before.  So the first worker looks at some of the latest messages,
- * and waits a while for the events that it misses.
+ * and waits a while for the events that it misses; on a member of a group until
+ * all that the others have committed is here.
  */
 
 #include "recovery/stream_audit_impl.h"
@@ -164,6 +165,9 @@ stream_audit_watch_rivals(struct stream_audit *r, uint64_t last, struct err *e)
 	}
 	if (match_foreign(r, e) < 0)
 		return -1;
-	return r->nforeign > 0 && clock_ms() - r->foreign_at >= GRACE_MS ?
-	    tell_of_rival(r, e) : 0;
+	if (r->nforeign == 0 || clock_ms() - r->foreign_at < GRACE_MS)
+		return 0;
+	if (store_catch_up(r->store, e) < 0 || match_foreign(r, e) < 0)
+		return -1;
+	return r->nforeign > 0 ? tell_of_rival(r, e) : 0;
 }

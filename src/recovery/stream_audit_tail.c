@@ -182,6 +182,8 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 		log_info("stream %s: %llu messages are compared with the "
 		    "events before anything is published", stream,
 		    (unsigned long long)(st->last - next + 1));
+	if (next <= st->last && store_catch_up(r->store, e) < 0)
+		return AUDIT_NO_DB;
 	if (r->may_leave && next <= st->last &&
 	    (audited = look_if_behind(r, next, st->last, e)) != AUDIT_DONE)
 		return audited;

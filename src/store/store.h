@@ -957,6 +957,13 @@ enum match {
 };
 
 /*
+ * Wait until what other members of a group have committed is here: what they
+ * have sent has its event then.  A Galera node waits when a worker writes, see
+ * worker_test_server.  -1 after a second: it lags, the fault is DB_BUSY.
+ */
+int	store_catch_up(struct store *, struct err *);
+
+/*
  * Compare these messages, 1000 at most, with the events.  Reads payloads only
  * where the rows do not decide, some megabytes at a time.
  */

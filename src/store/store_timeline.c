@@ -78,6 +78,23 @@ store_server(struct store *s, struct db_server *server, struct err *e)
 	return query_text(s, 0, server->started, sizeof(server->started), e);
 }
 
+int
+store_catch_up(struct store *s, struct err *e)
+{
+	struct err	why;
+	bool		any;
+	int		rc;
+
+	if (db_catch_up(s->db, true, e) < 0)
+		return -1;
+	store_sql(s, "SELECT 1 FROM {streams} LIMIT 1");
+	rc = store_query_any(s, "stream", &any, e);
+	if (db_catch_up(s->db, false, &why) == 0 || rc < 0)
+		return rc;
+	*e = why;
+	return -1;
+}
+
 /* Append a condition: the stream's row is of this use of this server. */
 static void
 put_same_use(struct store *s, const struct db_server *server)

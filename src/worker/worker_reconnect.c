@@ -276,7 +276,7 @@ refuse_demoted(const struct worker *w, struct err *e)
 
 /*
  * What makes a server good for a worker, see db_set_test().  announce() writes,
- * so it also waits, on a node of a cluster, for all that was ordered before it:
+ * so it also waits, on a node of Galera, for all that was ordered before it:
  * what is read after it is no older than what this worker has seen elsewhere.
  */
 int
