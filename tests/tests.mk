@@ -129,7 +129,7 @@ unit_tests = check_conf check_util check_common check_ipc \
 	check_absence check_poll_interval check_report check_wakeups check_slot check_relay \
 	check_envelope check_forms check_inflight check_lanes check_route \
 	check_stream check_binlog check_counts check_health check_metrics \
-	check_monitor check_log check_display check_top check_http
+	check_monitor check_log check_display check_top check_http check_kafka
 
 if HAVE_CHECK
 check_LIBRARIES += libtests.a
@@ -178,6 +178,7 @@ check_http_SOURCES = tests/http/check_http.c
 check_inflight_SOURCES = tests/unit/check_inflight.c tests/unit/batch.c \
 	tests/unit/batch.h
 check_ipc_SOURCES = tests/unit/check_ipc.c
+check_kafka_SOURCES = tests/kafka/check_kafka.c
 check_lanes_SOURCES = tests/unit/check_lanes.c tests/unit/lanes_model.c \
 	tests/unit/lanes_parked.c tests/unit/lanes_rows.c tests/unit/lanes_slot.c \
 	tests/unit/lanes_test.h
@@ -220,7 +221,8 @@ check_db_SOURCES = tests/mysql/check_db.c tests/mysql/server.c \
 	tests/mysql/server_test.h tests/mysql/session.c \
 	tests/mysql/session_test.h
 check_driver_SOURCES = tests/driver/check_driver.c \
-	tests/driver/driver_http.c tests/driver/driver_local.c \
+	tests/driver/driver_http.c tests/driver/driver_kafka.c \
+	tests/driver/driver_local.c \
 	tests/driver/driver_nats.c tests/driver/driver_test.h tests/unit/batch.c \
 	tests/unit/batch.h
 check_fleet_SOURCES = tests/store/check_fleet.c

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -23,6 +24,21 @@
 
 #define OPEN_MS		1800	/* of the 2 s that open may take */
 
+/*
+ * The library gives a message up so long before the relay does, and looks once
+ * a second, so that it is still there to tell whether the message was written.
+ */
+#define GIVE_UP_MS	1500
+
+/*
+ * A broker refuses a whole request for one bad record in it.  So once it does,
+ * records go alone for so long, and only such a refusal is the message's own.
+ */
+#define ALONE_MS	60000
+
+/* Bytes of a record beside its value, within message.max.bytes. */
+#define RECORD_ROOM	512
+
 struct kafka {
 	const struct conf	*conf;
 	const char		*name;		/* client.id */
@@ -31,6 +47,9 @@ struct kafka {
 	int			 fd;		/* an eventfd: the queue has some */
 	bool			 ending;	/* nothing is sent any more; it is
 						   closed with the last report */
+	int64_t			 alone_until;	/* clock_ms(); 0: a request may
+						   have many records */
+	int64_t			 max_bytes;	/* of a record */
 	size_t			 nout;		/* messages without a report */
 	uint32_t		 batch;		/* a number */
 	int64_t			 until;		/* send none after it */
@@ -61,24 +80,28 @@ static rd_kafka_conf_t *
 producer_conf(const struct kafka *k, struct err *e)
 {
 	const struct conf	*c = k->conf;
-	char			 window[24], timeout[24], unknown[24];
+	int64_t			 timeout = c->publish.timeout_ms -
+				    sooner(c->publish.timeout_ms / 4,
+				    GIVE_UP_MS);
+	char			 window[24], give_up[24], unknown[24];
 	const char *const	 ours[][2] = {
 		{ "acks", "all" },
 		{ "enable.idempotence", "true" },
 		{ "partitioner", "murmur2_random" },
 		{ "queue.buffering.max.messages", window },
 		{ "queue.buffering.max.kbytes", "2147483647" },
-		{ "message.timeout.ms", timeout },
+		{ "message.timeout.ms", give_up },
 		{ "topic.metadata.propagation.max.ms", unknown },
+		{ "batch.num.messages", "1" },
 	};
+	size_t			 n = sizeof(ours) / sizeof(ours[0]) -
+				    (k->alone_until == 0);
 	rd_kafka_conf_t		*rc = kafka_client_conf(c, k->name, e);
 
 	snprintf(window, sizeof(window), "%" PRId64, c->publish.window);
-	snprintf(timeout, sizeof(timeout), "%" PRId64, c->publish.timeout_ms);
-	snprintf(unknown, sizeof(unknown), "%" PRId64,
-	    c->publish.timeout_ms / 2);
-	for (size_t i = 0; rc != NULL && i < sizeof(ours) / sizeof(ours[0]);
-	    i++)
+	snprintf(give_up, sizeof(give_up), "%" PRId64, timeout);
+	snprintf(unknown, sizeof(unknown), "%" PRId64, timeout / 2);
+	for (size_t i = 0; rc != NULL && i < n; i++)
 		if (kafka_client_set(rc, ours[i][0], ours[i][1], e) < 0) {
 			rd_kafka_conf_destroy(rc);
 			return NULL;
@@ -93,9 +116,13 @@ static int
 make_producer(struct kafka *k, struct err *e)
 {
 	static const uint64_t	 one = 1;
-	rd_kafka_conf_t		*rc = producer_conf(k, e);
+	rd_kafka_conf_t		*rc;
 
-	if (rc == NULL || (k->rk = kafka_client_new(RD_KAFKA_PRODUCER, rc, e)) ==
+	if (clock_ms() >= k->alone_until)
+		k->alone_until = 0;
+	if ((rc = producer_conf(k, e)) == NULL)
+		return -1;
+	if ((k->rk = kafka_client_new(RD_KAFKA_PRODUCER, rc, e)) ==
 	    NULL)
 		return -1;
 	k->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -117,6 +144,21 @@ opaque_of(const struct kafka *k, uint32_t index)
 	return (void *)(uintptr_t)((uint64_t)k->batch << 32 | index);
 }
 
+/* It was refused: for its own sake only if it was alone in its request. */
+static void
+blame_record(struct kafka *k, struct pub_answer *a)
+{
+	if (k->alone_until == 0) {
+		a->verdict = VERDICT_DESTINATION;
+		a->class = CLASS_OTHER;
+		strlcat(a->text, "; this or another record of the request: "
+		    "they go alone now", sizeof(a->text));
+		err_set(&k->trouble, "%s", a->text);
+		k->ending = true;
+	}
+	k->alone_until = clock_ms() + ALONE_MS;
+}
+
 /* The message has got its report. */
 static void
 take_report(struct kafka *k, const rd_kafka_message_t *m)
@@ -130,10 +172,14 @@ take_report(struct kafka *k, const rd_kafka_message_t *m)
 		return;
 	kafka_judge(m->err, rd_kafka_message_status(m), topic, &a);
 	if (a.verdict == VERDICT_STORED) {
-		/* An offset begins with 0, a sequence with 1. */
-		a.ack_sequence = (uint64_t)m->offset + 1;
+		/* An offset begins with 0, a sequence with 1; after a retry
+		   the broker may have told only that it has the record. */
+		a.ack_sequence = m->offset < 0 ? 0 : (uint64_t)m->offset + 1;
 		a.stream = kafka_place_hash(topic, m->partition);
-	}
+		log_throttle_over(&k->log, "kafka", clock_ms());
+	} else if (a.verdict == VERDICT_MESSAGE ||
+	    a.verdict == VERDICT_TOO_LARGE)
+		blame_record(k, &a);
 	answer_queue_put(&k->answers, &a);
 }
 
@@ -149,18 +195,13 @@ end(struct kafka *k)
 static void
 take_error(struct kafka *k, rd_kafka_event_t *event)
 {
-	rd_kafka_resp_err_t	err = rd_kafka_event_error(event);
-	char			why[300];
+	bool	down = rd_kafka_event_error(event) ==
+		    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
 
-	if (err == RD_KAFKA_RESP_ERR__FATAL) {
-		rd_kafka_fatal_error(k->rk, why, sizeof(why));
-		err_set(&k->trouble, "%s", why);
-	} else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+	/* Why they are down has been told before. */
+	if (!down || k->trouble.text[0] == '\0')
 		err_set(&k->trouble, "%s", rd_kafka_event_error_string(event));
-	else if (k->trouble.text[0] == '\0')
-		err_set(&k->trouble, "all brokers are away");
-	if (!k->ending && (err == RD_KAFKA_RESP_ERR__FATAL ||
-	    err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN))
+	if (!k->ending && (down || rd_kafka_event_error_is_fatal(event)))
 		end(k);
 }
 
@@ -233,24 +274,38 @@ kafka_capacity(void *arg)
 	return ((struct kafka *)arg)->conf->publish.window;
 }
 
+static int64_t
+kafka_max_payload(void *arg)
+{
+	return later(1, ((struct kafka *)arg)->max_bytes - RECORD_ROOM);
+}
+
 /*
  * What is out of the last batch must not be written now: with its producer it
- * ends for sure.
+ * ends for sure.  So ends the time in which records go alone.
  */
 static void
-kafka_begin(void *arg, int64_t until)
+drop_out(struct kafka *k)
 {
-	struct kafka	*k = arg;
-	struct err	 e;
+	struct err	e;
 
-	answer_queue_clear(&k->answers);
-	k->batch++;
-	k->until = until;
-	if (k->rk == NULL || k->nout == 0)
+	if (k->rk == NULL || (k->nout == 0 &&
+	    (k->alone_until == 0 || clock_ms() < k->alone_until)))
 		return;
 	kafka_close(k);
 	if (make_producer(k, &e) < 0)
 		log_warn("kafka: %s", e.text);
+}
+
+static void
+kafka_begin(void *arg, int64_t until)
+{
+	struct kafka	*k = arg;
+
+	answer_queue_clear(&k->answers);
+	k->batch++;
+	k->until = until;
+	drop_out(k);
 }
 
 static enum pub_sent
@@ -260,12 +315,18 @@ kafka_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	struct pub_answer	 a = { .index = index };
 	rd_kafka_resp_err_t	 err;
 
-	if (k->rk == NULL || k->ending) {
+	if (!kafka_is_open(k)) {
 		err_set(e, "%s", k->trouble.text[0] == '\0' ? "not open" :
 		    k->trouble.text);
 		return PUB_LOST;
 	}
-	err = clock_ms() >= k->until ? RD_KAFKA_RESP_ERR__MSG_TIMED_OUT :
+	if ((int64_t)v->size > kafka_max_payload(k)) {
+		err_set(e, "%zu bytes are more than message.max.bytes of "
+		    "kafka.client, %" PRId64 ", allows", v->size, k->max_bytes);
+		return PUB_REFUSED;
+	}
+	err = k->ending || clock_ms() >= k->until ?
+	    RD_KAFKA_RESP_ERR__MSG_TIMED_OUT :
 	    kafka_produce(k->rk, v, opaque_of(k, index));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		k->nout++;
@@ -273,6 +334,9 @@ kafka_send(void *arg, const struct envelope *v, uint32_t index, struct err *e)
 	}
 	kafka_judge(err, RD_KAFKA_MSG_STATUS_NOT_PERSISTED,
 	    envelope_subject(v), &a);
+	if (k->ending)
+		snprintf(a.text, sizeof(a.text), "not sent: %.200s",
+		    k->trouble.text);
 	answer_queue_put(&k->answers, &a);
 	return PUB_SENT;
 }
@@ -335,7 +399,7 @@ static const struct pub_ops ops = {
 	.get_stored = pub_no_stored,
 	.find = pub_no_find,
 	.removed = pub_no_removed,
-	.max_payload = pub_no_limit,
+	.max_payload = kafka_max_payload,
 	.capacity = kafka_capacity,
 	.unread = pub_none_unread,
 	.begin = kafka_begin,
@@ -355,5 +419,11 @@ kafka_new(const struct conf *c, const char *name)
 
 	k->conf = c;
 	k->name = name;
+	k->max_bytes = 1000000;		/* the default of librdkafka */
+	for (size_t i = 0; i < c->kafka.client.n; i++)
+		if (strcmp(c->kafka.client.items[i].name,
+		    "message.max.bytes") == 0)
+			k->max_bytes = strtoll(c->kafka.client.items[i].value,
+			    NULL, 10);
 	return (struct pub){ &ops, k };
 }

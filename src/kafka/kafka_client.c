@@ -99,6 +99,8 @@ kafka_client_conf(const struct conf *c, const char *name, struct err *e)
 		{ "socket.connection.setup.timeout.ms", "3000" },
 		{ "reconnect.backoff.max.ms", "1000" },
 		{ "linger.ms", "1" },
+		/* A topic that is refused is not asked for before that. */
+		{ "topic.metadata.refresh.interval.ms", "10000" },
 	};
 	const struct conf_map	*own = &c->kafka.client;
 	const struct conf_map	*files = &c->kafka.client_files;

@@ -1,8 +1,9 @@
 /*
  * kafka_verdict.c - what the report of a message means; pure
  *
- * The library tells by the status of a message whether it can have been
- * written.  What may have been is in doubt, whatever the error is.
+ * Only what surely was not stored has a row.  The library tells by the status of
+ * a message that it may have been written; that, and an error without a row,
+ * leaves it in doubt.
  */
 
 #include "kafka/kafka_impl.h"
@@ -41,42 +42,42 @@ static const struct {
 	{ E(UNSUPPORTED_COMPRESSION_TYPE), VERDICT_DESTINATION, CLASS_UNFIT },
 	{ E(_UNSUPPORTED_FEATURE), VERDICT_DESTINATION, CLASS_UNFIT },
 	{ E(THROTTLING_QUOTA_EXCEEDED), VERDICT_TRANSIENT, CLASS_OVERLOAD },
-	{ E(_QUEUE_FULL), VERDICT_DESTINATION, CLASS_OVERLOAD },
-	/* Only its partition may have no leader: others tell. */
+	{ E(NOT_LEADER_FOR_PARTITION), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(LEADER_NOT_AVAILABLE), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(REPLICA_NOT_AVAILABLE), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(BROKER_NOT_AVAILABLE), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(KAFKA_STORAGE_ERROR), VERDICT_DESTINATION, CLASS_OFFLINE },
+	/* It left the library's queue unsent. */
 	{ E(_MSG_TIMED_OUT), VERDICT_DESTINATION, CLASS_OFFLINE },
-	{ E(UNKNOWN), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(_PURGE_QUEUE), VERDICT_DESTINATION, CLASS_OFFLINE },
+	{ E(_QUEUE_FULL), VERDICT_DESTINATION, CLASS_OVERLOAD },
 };
 
-static void
-judge_error(rd_kafka_resp_err_t err, struct pub_answer *a)
-{
-	size_t	i = 0, last = sizeof(rows) / sizeof(rows[0]) - 1;
-
-	while (i < last && rows[i].err != err)
-		i++;
-	a->verdict = rows[i].verdict;
-	a->class = rows[i].class;
-}
+#define NROWS	(sizeof(rows) / sizeof(rows[0]))
 
 void
 kafka_judge(rd_kafka_resp_err_t err, rd_kafka_msg_status_t status,
     const char *topic, struct pub_answer *a)
 {
-	const char	*why = rd_kafka_err2str(err);
+	size_t	i = 0;
 
+	while (i < NROWS && rows[i].err != err)
+		i++;
 	a->text[0] = '\0';
 	a->class = CLASS_NONE;
 	a->retry_after_ms = 0;
-	if (err == E(NO_ERROR) || status == RD_KAFKA_MSG_STATUS_PERSISTED)
+	if (err == E(NO_ERROR) || status == RD_KAFKA_MSG_STATUS_PERSISTED) {
 		a->verdict = VERDICT_STORED;
-	else if (status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED) {
-		a->verdict = VERDICT_LOST;
-		a->class = CLASS_LOST;
-		snprintf(a->text, sizeof(a->text), "topic %.100s: no answer: "
-		    "%.100s", topic, why);
-	} else {
-		judge_error(err, a);
-		snprintf(a->text, sizeof(a->text), "topic %.100s: %.100s",
-		    topic, why);
+		return;
 	}
+	if (i == NROWS || status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED) {
+		/* Others were on the connection, or in its request. */
+		a->verdict = VERDICT_LOST_TOGETHER;
+		a->class = CLASS_LOST;
+	} else {
+		a->verdict = rows[i].verdict;
+		a->class = rows[i].class;
+	}
+	snprintf(a->text, sizeof(a->text), "topic %.100s: %s%.100s", topic,
+	    a->class == CLASS_LOST ? "no answer: " : "", rd_kafka_err2str(err));
 }

@@ -17,7 +17,7 @@
 #include "util/clock.h"
 
 static const struct destination	*const all[] = {
-	&to_nats, &to_nats_core, &to_http, &to_stdout, &to_discard,
+	&to_nats, &to_nats_core, &to_http, &to_stdout, &to_discard, &to_kafka,
 };
 
 static const struct destination	*d;
@@ -176,7 +176,7 @@ START_TEST(messages_are_delivered)
 	ck_outcomes("DDDDD");
 	ck_assert(!res.down);
 	for (size_t i = 0; i < batch.n; i++)
-		ck_assert((msgs[i].ack_sequence != 0) == real->can_ask);
+		ck_assert(!real->can_ask || msgs[i].ack_sequence != 0);
 	ck_has_rows(5);
 	end();
 }
@@ -265,6 +265,8 @@ stay_in_doubt(enum mood mood)
 
 	if (!can(mood))
 		return;
+	publish("abc");		/* or it may not even be written */
+	ck_outcomes("DDD");
 	d->feel(mood);
 	began = clock_ms();
 	publish("abc");
@@ -473,24 +475,24 @@ START_TEST(lines_are_not_torn)
 }
 END_TEST
 
+/* With those destinations of the table from the first to before the last. */
 static void
-add_cases(TCase *tc)
+add_cases(TCase *tc, int first, int n)
 {
-	int	n = NROWS(all);
-
-	tcase_add_loop_test(tc, everything_is_filled, 0, n);
-	tcase_add_loop_test(tc, messages_are_delivered, 0, n);
-	tcase_add_loop_test(tc, order_of_a_key_is_kept, 0, n);
-	tcase_add_loop_test(tc, message_is_refused_for_good, 0, n);
-	tcase_add_loop_test(tc, destination_refuses_and_is_back, 0, n);
-	tcase_add_loop_test(tc, silence_leaves_them_in_doubt, 0, n);
-	tcase_add_loop_test(tc, answer_that_breaks_off_leaves_them_in_doubt, 0,
-	    n);
-	tcase_add_loop_test(tc, it_goes_and_comes_back, 0, n);
-	tcase_add_loop_test(tc, no_more_are_out_than_allowed, 0, n);
-	tcase_add_loop_test(tc, nothing_is_written_too_late, 0, n);
-	tcase_add_loop_test(tc, answer_of_an_older_batch_is_not_told, 0, 2 * n);
-	tcase_add_loop_test(tc, owner_may_leave_at_once, 0, n);
+	tcase_add_loop_test(tc, everything_is_filled, first, n);
+	tcase_add_loop_test(tc, messages_are_delivered, first, n);
+	tcase_add_loop_test(tc, order_of_a_key_is_kept, first, n);
+	tcase_add_loop_test(tc, message_is_refused_for_good, first, n);
+	tcase_add_loop_test(tc, destination_refuses_and_is_back, first, n);
+	tcase_add_loop_test(tc, silence_leaves_them_in_doubt, first, n);
+	tcase_add_loop_test(tc, answer_that_breaks_off_leaves_them_in_doubt,
+	    first, n);
+	tcase_add_loop_test(tc, it_goes_and_comes_back, first, n);
+	tcase_add_loop_test(tc, no_more_are_out_than_allowed, first, n);
+	tcase_add_loop_test(tc, nothing_is_written_too_late, first, n);
+	tcase_add_loop_test(tc, answer_of_an_older_batch_is_not_told, 2 * first,
+	    2 * n);
+	tcase_add_loop_test(tc, owner_may_leave_at_once, first, n);
 }
 
 int
@@ -498,7 +500,11 @@ main(void)
 {
 	Suite	*s = suite_create("driver");
 
-	add_cases(server_case(s, "contract", start_nats, NULL, NULL));
+	add_cases(server_case(s, "contract", start_nats, NULL, NULL), 0,
+	    NROWS(all) - 1);
+	if (servers_have_kafka())
+		add_cases(server_case(s, "kafka", start_kafka, NULL, NULL),
+		    NROWS(all) - 1, NROWS(all));
 	tcase_add_test(server_case(s, "stdout", NULL, NULL, NULL),
 	    lines_are_not_torn);
 	return servers_test(s);

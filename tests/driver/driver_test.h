@@ -40,12 +40,13 @@ struct destination {
 };
 
 extern const struct destination	to_nats, to_nats_core, to_http, to_stdout,
-				to_discard;
+				to_discard, to_kafka;
 
 /* The standard output of the test program, while to_stdout is used. */
 int	saved_stdout(void);
 
 /* Unchecked fixtures. */
 void	start_nats(void);
+void	start_kafka(void);
 
 #endif

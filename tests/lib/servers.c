@@ -184,6 +184,18 @@ servers_start(const char *name, const char *kind, const char *const *lines)
 	ck_assert_msg(rc == 0, "%s: %s did not start", name, kind);
 }
 
+bool
+servers_have_kafka(void)
+{
+	const char	*form = getenv("OUTBOX_CHECK");
+	char		 command[512];
+
+	snprintf(command, sizeof(command), "%s kafka-tree >/dev/null 2>&1",
+	    sandbox());
+	return (form == NULL || strcmp(form, "short") != 0) &&
+	    system(command) == 0;
+}
+
 void
 servers_restart(const char *name)
 {

@@ -52,6 +52,8 @@ void		 servers_end(void);
  */
 void		 servers_start(const char *name, const char *kind,
 		    const char *const *lines);
+/* Can a broker of Kafka be started?  Not in the short form: it takes seconds. */
+bool		 servers_have_kafka(void);
 void		 servers_restart(const char *name);
 void		 servers_kill(const char *name);	/* and wait for it */
 void		 servers_signal(const char *name, int signo);
