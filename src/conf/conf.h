@@ -458,6 +458,7 @@ bool		 conf_uses_driver(const struct conf *, enum conf_driver);
 /* The same, for what is in a section of keys. */
 bool		 conf_uses_nats(const struct conf *);
 bool		 conf_uses_http(const struct conf *);
+bool		 conf_uses_kafka(const struct conf *);
 
 /* True if what no route takes goes to a stream, whether or not it is named. */
 bool		 conf_goes_to_stream(const struct conf *);

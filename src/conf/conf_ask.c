@@ -241,6 +241,12 @@ conf_uses_http(const struct conf *c)
 }
 
 bool
+conf_uses_kafka(const struct conf *c)
+{
+	return conf_uses_driver(c, DRIVER_KAFKA);
+}
+
+bool
 conf_goes_to_stream(const struct conf *c)
 {
 	return c->publish.driver == DRIVER_NATS && !c->nats.core;

@@ -19,6 +19,7 @@
 #include <bsd/string.h>
 
 #include "driver/pub_lacks.h"
+#include "kafka/kafka_topic.h"
 #include "util/clock.h"
 #include "util/xalloc.h"
 
@@ -419,11 +420,6 @@ kafka_new(const struct conf *c, const char *name)
 
 	k->conf = c;
 	k->name = name;
-	k->max_bytes = 1000000;		/* the default of librdkafka */
-	for (size_t i = 0; i < c->kafka.client.n; i++)
-		if (strcmp(c->kafka.client.items[i].name,
-		    "message.max.bytes") == 0)
-			k->max_bytes = strtoll(c->kafka.client.items[i].value,
-			    NULL, 10);
+	k->max_bytes = kafka_max_bytes(c);
 	return (struct pub){ &ops, k };
 }

@@ -6,6 +6,7 @@
  * kafka_verdict.c	what the report of a message, or its error, means
  * kafka_record.c	a message as a record: key, time, headers
  * kafka_client.c	a client of librdkafka: its properties, its end
+ * kafka_topic.c	what the brokers tell of a topic
  * kafka.c		the publisher
  */
 #ifndef OUTBOX_KAFKA_IMPL_H

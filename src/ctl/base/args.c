@@ -259,7 +259,8 @@ static const char *
 list_name(const struct command *c)
 {
 	return strstr(c->rest, "SEQUENCE") != NULL ? "sequences" :
-	    strstr(c->rest, "LABEL") != NULL ? "labels" : "keys";
+	    strstr(c->rest, "LABEL") != NULL ? "labels" :
+	    strstr(c->rest, "TOPIC") != NULL ? "topics" : "keys";
 }
 
 static int

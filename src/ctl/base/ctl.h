@@ -321,6 +321,7 @@ int	keys_blocked(struct ctl *);
 int	audit_list(struct ctl *);
 int	stream_republish(struct ctl *);
 int	stream_info(struct ctl *);
+int	topic_info(struct ctl *);
 int	stream_add(struct ctl *);
 int	enqueue(struct ctl *);
 int	plan_show(struct ctl *);

@@ -201,6 +201,8 @@ doctor_broker(struct doctor *d)
 		check_nats_tls(d);
 	if (conf_uses_http(c))
 		check_http(d);
+	if (conf_uses_kafka(c))
+		doctor_kafka(d);
 	if (traits_of(c, NULL)->has_stream)
 		check_nats(d);
 	else

@@ -4,6 +4,7 @@ outboxctl_SOURCES += \
 	src/ctl/doctor/doctor_bus.c \
 	src/ctl/doctor/doctor_db.c \
 	src/ctl/doctor/doctor_hosts.c \
+	src/ctl/doctor/doctor_kafka.c \
 	src/ctl/doctor/doctor_local.c \
 	src/ctl/doctor/doctor_plans.c \
 	src/ctl/doctor/doctor_problems.c \

@@ -1,0 +1,49 @@
+/* kafka_topic.h - what the brokers tell of a topic, for outboxctl */
+#ifndef OUTBOX_KAFKA_TOPIC_H
+#define OUTBOX_KAFKA_TOPIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+#include "driver/stream_report.h"
+
+struct kafka_topic {
+	bool		exists;
+	int		partitions;
+	int		replicas;	/* the fewest that a partition has */
+	int		leaderless;	/* partitions without a leader */
+	int		behind;		/* with a replica that is not in sync */
+
+	bool		described;	/* the rest is known; or see why */
+	int64_t		min_insync;
+	int64_t		retention_ms;	/* -1: for ever */
+	int64_t		retention_bytes;	/* of a partition; -1: no limit */
+	int64_t		max_message_bytes;
+	bool		compacts;
+	struct err	why;
+};
+
+/* A client for questions; NULL: see err.  Blocks for 2 s at most. */
+struct kafka_asker;
+struct kafka_asker *kafka_asker_new(const struct conf *, struct err *);
+void		kafka_asker_free(struct kafka_asker *);
+
+/* How many brokers it knows. */
+int		kafka_asker_brokers(const struct kafka_asker *);
+
+/*
+ * Ask about a topic, which this does not make.  -1 with an error: no answer.
+ * Blocks for 6 s at most.
+ */
+int		kafka_topic_ask(struct kafka_asker *, const char *topic,
+		    struct kafka_topic *, struct err *);
+
+/* What is wrong with it: unfit, warnings and advice, as sentences. */
+void		kafka_topic_judge(const struct conf *, const char *topic,
+		    const struct kafka_topic *, struct stream_report *);
+
+/* The longest record that kafka.client lets through, in bytes. */
+int64_t		kafka_max_bytes(const struct conf *);
+
+#endif
