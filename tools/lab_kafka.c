@@ -494,6 +494,19 @@ flush(rd_kafka_t *rk)
 		die("publishing", code);
 }
 
+static int64_t
+end_of(rd_kafka_t *rk, const char *topic, int32_t partition)
+{
+	int64_t			low, high;
+	rd_kafka_resp_err_t	code;
+
+	code = rd_kafka_query_watermark_offsets(rk, topic, partition, &low,
+	    &high, ANSWER_MS);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+		die(topic, code);
+	return high;
+}
+
 static void
 recreate(rd_kafka_t *rk, const struct topic *t, const struct lab_opts *o)
 {
@@ -501,12 +514,8 @@ recreate(rd_kafka_t *rk, const struct topic *t, const struct lab_opts *o)
 	struct copying		 c = { .rk = rk, .into = o->into };
 	struct reading		 r = { .each = copy_record, .arg = &c };
 	struct lab_opts		 plain = { .replicas = o->replicas };
-	struct lab_opts		 closed = { .topic = t->name, .nheaders = 1,
-	    .headers = { "min.insync.replicas=7" } };
 	char			 name[300];
 
-	alter_configs(rk, queue, &closed);
-	lab_pause(500);
 	snprintf(name, sizeof(name), "%s.%s", o->into, t->name);
 	create_topic(rk, queue, name, t->npartitions, &plain);
 	r.rk = connect_to(o, RD_KAFKA_CONSUMER);
@@ -514,21 +523,23 @@ recreate(rd_kafka_t *rk, const struct topic *t, const struct lab_opts *o)
 		read_partition(&r, t, p);
 	flush(rk);
 	rd_kafka_destroy(r.rk);
+	for (int p = 0; p < t->npartitions; p++)
+		if (end_of(rk, t->name, p) != end_of(rk, name, p))
+			errx(1, "Kafka: %s/%d got records while it was copied",
+			    t->name, p);
 	delete_topic(rk, queue, t->name);
 	create_topic(rk, queue, t->name, t->npartitions, o);
 	rd_kafka_queue_destroy(queue);
 }
 
-/*
- * Nothing is stored while what a topic has is copied: more replicas would have
- * to be in sync than there are.
- */
+/* Nobody may send to it meanwhile; what was sent before has a second. */
 int
 lab_recreate(const struct lab_opts *o)
 {
 	rd_kafka_t	*rk = connect_to(o, RD_KAFKA_PRODUCER);
 	struct topics	 all;
 
+	lab_pause(1000);
 	find_topics(rk, o, &all);
 	for (size_t i = 0; i < all.n; i++)
 		if (all.at[i].gone == 0)

@@ -45,8 +45,9 @@ side() { if [ "$1" = db ]; then echo "${PRIMARY##*/}"; else echo "$1"; fi; }
 
 # All, or for 2 and more one of them.
 do_cut() { cut_side "$(side "$1")" "$2"; }
-do_stall() { stall_side "$(side "$1")" "$2"; }
-do_refuse() { refuse_side "$(side "$1")" "$2"; }
+do_stall() { is_let "$1" && stall_side "$(side "$1")" "$2"; }
+do_refuse() { is_let "$1" && refuse_side "$(side "$1")" "$2"; }
+is_let() { [ "$1" != kafka ] || ! is_running recreate; }
 
 cut_side() {
 	local pids
@@ -241,6 +242,7 @@ server_pid() {
 server_is_free() {
 	! is_running "$1" && server_pid "$1" || return 1
 	[ "$1" != nats ] || ! is_running damage || return 1
+	[ "$1" != kafka ] || ! is_running recreate || return 1
 	[ "$1" != db ] || [ -z "$BACK_BUSY" ]
 }
 

@@ -8,7 +8,7 @@
 . "$srcdir/tests/lib/kafka.sh"
 
 KAFKA_TOPICS=(events.lab.event events.chaos.slow)
-RECREATED=0
+RECREATED=0 HELD=()
 
 kafka_start() {
 	local name
@@ -32,18 +32,34 @@ plan_kafka_kill() { plan_pause kafka_kill kafka 0 2500 6000 "$1"; }
 plan_kafka_stop() { plan_pause kafka_stop kafka 1000 6000 500 "$1"; }
 
 plan_topic_recreate() {
-	is_busy kafka "$1" && return 1
+	[ -z "$HAVE_PROXY" ] || is_busy kafka "$1" || is_busy pkafka "$1" &&
+	    return 1
 	below 2
 	occupy kafka $(($1 + 8000))
+	occupy pkafka $(($1 + 8000))
 	PLAN+=("$1 topic_recreate ${KAFKA_TOPICS[R]}")
 }
 
 do_kafka_kill() { server_kill kafka "$1"; }
 do_kafka_stop() { server_stop kafka "$1"; }
 
+# Nothing comes to the broker, and no answer from it, until that is done; then
+# what was sent to the topic of before comes to the one of now.
 do_topic_recreate() {
-	server_is_free kafka && ! is_running recreate || return 1
-	RECREATED=$((RECREATED + 1))
+	local pid
+	server_is_free kafka && [ -n "$PROXY_kafka" ] || return 1
+	RECREATED=$((RECREATED + 1)) HELD=("$PROXY_kafka")
+	pause "$PROXY_kafka"		# first: it makes children
+	for pid in $(proxy_children kafka); do
+		HELD+=("$pid")
+		pause "$pid"
+	done
 	in_background recreate timeout 60 "$LAB" recreate --kafka "$ADMIN" \
 	    --topic "$1" --into "gone.$RECREATED"
+}
+
+ended_recreate() {
+	local pid
+	[ "$1" -eq 0 ] || violation "recreate: status $1"
+	for pid in "${HELD[@]}"; do resume "$pid"; done
 }

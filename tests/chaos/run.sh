@@ -294,7 +294,7 @@ reap_jobs() {
 		case $name in
 		# May meet a server that just went.
 		sever|purge|full|vars|kill|step|ddl|clock) ;;
-		takeover|clone|cut|semisync|dump|restore|stream|damage)
+		takeover|clone|cut|semisync|dump|restore|stream|damage|recreate)
 			"ended_$name" "$rc" ;;
 		*)
 			[ "$rc" -eq 0 ] || violation "$name: status $rc"
