@@ -65,7 +65,7 @@ group_of() {
 	    */sql_test.sh)
 		echo database ;;
 	*/run_relay.sh | */run_refused.sh | */run_routes.sh | \
-	    */run_stream*.sh | */run_in_doubt.sh | */run_domain.sh | */run_*tls.sh | \
+	    */run_stream*.sh | */run_*in_doubt.sh | */run_domain.sh | */run_*tls.sh | \
 	    */run_secure.sh | */run_large.sh | */run_destinations.sh | \
 	    */run_http.sh | */run_two_outboxes.sh)
 		echo broker ;;

@@ -70,8 +70,8 @@ struct pub_sought {
 	struct message_id	 id;		/* not hashed: the last one of this
 						   row and replay counts, and the
 						   caller judges it */
-	struct bytes		 time;		/* as msg.time; data NULL: it may
-						   be another one now */
+	struct bytes		 time;		/* as msg.time; not hashed: it may
+						   have been another one */
 	int64_t			 since;		/* clock_ms(): it was not sent
 						   before; INT64_MIN: unknown */
 

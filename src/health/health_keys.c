@@ -72,7 +72,10 @@ judge_doubt(struct health *h, const json_t *b)
 	long long	 keys = health_number(b, "keys");
 	long long	 head = health_number(b, "head");
 	json_int_t	 age_ms = health_number(b, "doubt_ms");
-	const char	*why = strstr(health_text(b, "error"), CANNOT_SEARCH);
+	const char	*error = health_text(b, "error");
+	const char	*why = strstr(error, CANNOT_SEARCH);
+	bool		 topic = strstr(error, "topic " CANNOT_SEARCH) != NULL;
+	const char	*place = topic ? "topic" : "stream";
 	char		 age[80] = "", more[80] = "";
 	char		 info[CONF_API], get[CONF_API];
 	struct buf	 remedy = { 0 };
@@ -88,25 +91,26 @@ judge_doubt(struct health *h, const json_t *b)
 	if (why == NULL)
 		buf_printf(&remedy, "outboxctl messages show %lld tells why; "
 		    "it goes on by itself when the broker tells what is in the "
-		    "stream", head);
+		    "%s", head, place);
 	else if (strstr(why, "ermissions Violation") != NULL)
 		buf_printf(&remedy, "allow the user in the section nats to "
 		    "publish to %s and %s; it goes on by itself then",
 		    conf_api(h->conf, "STREAM.INFO.", h->conf->nats.stream,
 		    info), conf_api(h->conf, "STREAM.MSG.GET.",
 		    h->conf->nats.stream, get));
-	else if (strstr(why, "left the stream") == NULL) {
+	else if (strstr(why, "could be read") == NULL &&
+	    topic != traits_of(h->conf, NULL)->has_stream) {
 		health_broker_remedy(h->conf, why, &remedy);
 		buf_str(&remedy, "; it goes on by itself then");
 	}
-	buf_printf(&remedy, "%sif you know whether it is in the stream, "
+	buf_printf(&remedy, "%sif you know whether it is in the %s, "
 	    "outboxctl messages resolve --sent %lld, or --unsent %lld",
-	    remedy.len > 0 ? "; " : "", head, head);
+	    remedy.len > 0 ? "; " : "", place, head, head);
 	health_add(h, HEALTH_IN_DOUBT, (struct health_about){
 	    health_member(b, "since"), json_pack("{s:I}", "sequence",
 	    (json_int_t)head) }, remedy.data, "message %lld may be in the "
-	    "stream already, and the stream does not show whether it is: it "
-	    "has been in doubt%s, and its key waits%s%s%s", head, age, more,
+	    "%s already, and that does not show whether it is: it has been in "
+	    "doubt%s, and its key waits%s%s%s", head, place, age, more,
 	    why == NULL ? "" : ": ", why == NULL ? "" : why);
 	buf_free(&remedy);
 }

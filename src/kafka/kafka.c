@@ -52,7 +52,9 @@ struct kafka {
 						   have many records */
 	int64_t			 max_bytes;	/* of a record */
 	size_t			 nout;		/* messages without a report */
-	uint32_t		 batch;		/* a number */
+	uint32_t		 batch;		/* a number, */
+	int64_t			 begun_at;	/* and when it began: clock_ms() */
+	struct kafka_find	*find;
 	int64_t			 until;		/* send none after it */
 	struct err		 trouble;	/* the last one of the brokers */
 	struct answer_queue	 answers;
@@ -177,6 +179,7 @@ take_report(struct kafka *k, const rd_kafka_message_t *m)
 		   the broker may have told only that it has the record. */
 		a.ack_sequence = m->offset < 0 ? 0 : (uint64_t)m->offset + 1;
 		a.stream = kafka_place_hash(topic, m->partition);
+		kafka_find_passed(k->find, topic, m->partition, k->begun_at);
 		log_throttle_over(&k->log, "kafka", clock_ms());
 	} else if (a.verdict == VERDICT_MESSAGE ||
 	    a.verdict == VERDICT_TOO_LARGE)
@@ -305,8 +308,28 @@ kafka_begin(void *arg, int64_t until)
 
 	answer_queue_clear(&k->answers);
 	k->batch++;
+	k->begun_at = clock_ms();
 	k->until = until;
 	drop_out(k);
+	kafka_find_rest(k->find);
+}
+
+static void
+kafka_find(void *arg, const char *prefix, struct pub_sought *x, size_t n,
+    int64_t end, const struct pub_go_on *go_on)
+{
+	struct kafka	*k = arg;
+
+	drop_out(k);
+	if (kafka_is_open(k)) {
+		kafka_find_run(k->find, prefix, x, n, end, go_on);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		x[i].found = FOUND_UNKNOWN;
+		err_set(&x[i].why, "kafka is not connected: %s",
+		    k->trouble.text);
+	}
 }
 
 static enum pub_sent
@@ -381,6 +404,7 @@ kafka_free(void *arg)
 	struct kafka	*k = arg;
 
 	kafka_close(k);
+	kafka_find_free(k->find);
 	answer_queue_free(&k->answers);
 	free(k);
 }
@@ -389,6 +413,7 @@ static const struct pub_ops ops = {
 	.name = "kafka",
 	.peer = "broker",
 	.names_streams = true,
+	.finds_in = "topic",
 	.free = kafka_free,
 	.open = kafka_open,
 	.close = kafka_close,
@@ -398,7 +423,7 @@ static const struct pub_ops ops = {
 	.check = pub_no_check,
 	.state = pub_no_state,
 	.get_stored = pub_no_stored,
-	.find = pub_no_find,
+	.find = kafka_find,
 	.removed = pub_no_removed,
 	.max_payload = kafka_max_payload,
 	.capacity = kafka_capacity,
@@ -421,5 +446,6 @@ kafka_new(const struct conf *c, const char *name)
 	k->conf = c;
 	k->name = name;
 	k->max_bytes = kafka_max_bytes(c);
+	k->find = kafka_find_new(c, name);
 	return (struct pub){ &ops, k };
 }

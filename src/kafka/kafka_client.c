@@ -151,7 +151,8 @@ kafka_client_log(rd_kafka_event_t *event, struct log_throttle *t)
 	if (rd_kafka_event_log(event, &facility, &text, &level) < 0)
 		return;
 	snprintf(line, sizeof(line), "kafka: %s: %s", facility, text);
-	if (level <= 4)		/* warning, as in syslog(3) */
+	/* CONFWARN: a property is not of this type of client. */
+	if (level <= 4 && strcmp(facility, "CONFWARN") != 0)	/* warning */
 		log_throttle_keyed(t, facility, line, clock_ms());
 	else
 		log_debug("%s", line);

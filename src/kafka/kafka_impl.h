@@ -6,6 +6,7 @@
  * kafka_verdict.c	what the report of a message, or its error, means
  * kafka_record.c	a message as a record: key, time, headers
  * kafka_client.c	a client of librdkafka: its properties, its end
+ * kafka_find.c		the search for messages that may be stored
  * kafka_topic.c	what the brokers tell of a topic
  * kafka.c		the publisher
  */
@@ -76,5 +77,29 @@ void		 kafka_client_log(rd_kafka_event_t *, struct log_throttle *);
  * library that asks for a name in vain may live on; this does not wait for it.
  */
 void		 kafka_client_free(rd_kafka_t *);
+
+/*
+ * kafka_find.c: a search, which may take many calls; between searches there is
+ * no client.
+ */
+
+struct kafka_find;
+
+/* The pointers are borrowed. */
+struct kafka_find *kafka_find_new(const struct conf *, const char *name);
+void		 kafka_find_free(struct kafka_find *);
+
+/* As pub_ops.find; nothing of ours may be on its way. */
+void		 kafka_find_run(struct kafka_find *, const char *prefix,
+		    struct pub_sought *, size_t n, int64_t end,
+		    const struct pub_go_on *);
+
+/* A message that was sent after that clock_ms() is acknowledged. */
+void		 kafka_find_passed(struct kafka_find *, const char *topic,
+		    int32_t partition, int64_t sent_after);
+
+/* End a search that nobody asks for any more; or any. */
+void		 kafka_find_rest(struct kafka_find *);
+void		 kafka_find_end(struct kafka_find *);
 
 #endif

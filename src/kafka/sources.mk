@@ -1,6 +1,7 @@
 liboutbox_a_SOURCES += \
 	src/kafka/kafka.c src/kafka/kafka.h \
 	src/kafka/kafka_client.c \
+	src/kafka/kafka_find.c \
 	src/kafka/kafka_impl.h \
 	src/kafka/kafka_record.c \
 	src/kafka/kafka_topic.c src/kafka/kafka_topic.h \

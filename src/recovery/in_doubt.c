@@ -350,12 +350,10 @@ list_sought(struct in_doubt *d, const struct pub *p, struct batch *b,
 		list[n] = (struct pub_sought){ .where = xstrdup(
 		    envelope_subject_of(&r->envelope, way->rule == NULL ?
 		    &r->form : &way->form, m)),
-		    .id = msg_id(m), .since = m->in_doubt_ms == INT64_MAX ?
-		    INT64_MIN : clock_ms() - m->in_doubt_ms };
-		list[n].id.hashed = m->left_out == 0;
-		if ((m->left_out & MSG_TIME) == 0)
-			list[n].time = m->time;
-		n++;
+		    .id = msg_id(m), .time = m->time,
+		    .since = m->in_doubt_ms == INT64_MAX ? INT64_MIN :
+		    clock_ms() - m->in_doubt_ms };
+		list[n++].id.hashed = m->left_out == 0;
 	}
 	return n;
 }
@@ -385,7 +383,6 @@ find(struct in_doubt *d, const struct pub *p, struct batch *b, unsigned *found,
 		switch (x->found) {
 		case FOUND_THERE:
 			m->outcome = OUT_DELIVERED;
-			m->ack_sequence = x->stored.sequence;
 			(*found)++;
 			break;
 		case FOUND_ABSENT:

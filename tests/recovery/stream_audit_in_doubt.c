@@ -868,7 +868,8 @@ START_TEST(no_id_is_remembered_so_each_doubt_is_looked_for)
 	finder.what[2] = FOUND_LATER;
 	finder.what[3] = FOUND_UNKNOWN;
 	ck_assert_str_eq(resolve(), "DUFF");
-	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 1007);
+	/* It would be taken for one of the stream. */
+	ck_assert_uint_eq(batch.msgs[0].ack_sequence, 0);
 	ck_assert(!batch.msgs[2].unsolved && batch.msgs[3].unsolved);
 	ck_assert_int_eq(batch.msgs[2].delay_ms, 700);
 	ck_has(batch.msgs[3].error, "may be stored already, and the shelf "
@@ -934,7 +935,6 @@ START_TEST(found_by_row_alone_it_is_judged)
 	    .hashed = true };
 	ck_assert_str_eq(resolve(), "U");
 	ck_assert(!finder.asked[0].id.hashed);
-	ck_assert_ptr_eq(finder.asked[0].time.data, NULL);
 	finder.id.hash = message_hash(&batch.msgs[0]);
 	ck_assert_str_eq(resolve(), "D");
 	batch.msgs[0] = before;

@@ -368,6 +368,13 @@ static const struct {
 	  "cannot be searched for it: JetStream does not answer: it is off, "
 	  "or the account has none\"}]}", "in_doubt ", 1, "the account has "
 	  "none: turn on JetStream" },
+	/* Of another destination than NATS, in words of its own. */
+	{ "{" ALIVE "\"this_host\": {}, \"blocked\": [{\"reason\": "
+	  "\"in doubt\", \"keys\": 1, \"head\": 8, \"error\": \"the topic "
+	  "cannot be searched for it: topic t: the user may not read it\"}]}",
+	  "in_doubt ", 1, "its key waits: topic t: the user may not read it: "
+	  "if you know whether it is in the topic, outboxctl messages resolve "
+	  "--sent 8, or --unsent 8" },
 	{ "{" ALIVE "\"this_host\": {}, \"missing\": [{\"table\": \"t\", "
 	  "\"cost\": \"c\"}]}", "missing_table ", 1, "the table t is missing, "
 	  "or this account may not see it: c: outboxctl setup --no-event" },

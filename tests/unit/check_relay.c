@@ -374,8 +374,10 @@ fake_answer(void *arg, struct pub_answer *a)
 	a->retry_after_ms = fake.retry_after_ms;
 	fake.stored[i] = strchr("AD", answered) != NULL;
 	if (fake.stored[i]) {
-		if (line_of(arg))	/* an endpoint has no sequences */
+		if (line_of(arg)) {
+			a->ack_sequence = 7;	/* not the stream's */
 			return true;
+		}
 		if (is_renamed(i))
 			fake.ack[i] = 0;	/* that was the other one's */
 		a->ack_sequence = give_ack(i);

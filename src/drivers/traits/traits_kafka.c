@@ -10,6 +10,8 @@
 
 /* The first match counts; the errors are those of librdkafka. */
 static const struct advice advice[] = {
+	{ "may not read", "let the user of kafka.sasl read the topic: the "
+	  "operations Read and Describe" },
 	{ "Topic authorization failed", "let the user of kafka.sasl write to "
 	  "the topic: the operations Write and Describe, and Create if it is "
 	  "to be made" },
