@@ -6,8 +6,15 @@
 is_short && skip_all 'a long test'
 command -v kcat > /dev/null || skip_all 'no kcat'
 
-# One broker for all: users log in, and may do what is allowed.
-mapfile -t LINES_ < <(kafka_client SASL_PLAINTEXT
+# One broker for all: users log in by TLS, and may do what is allowed.
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/key.pem" \
+    -out "$DIR/ca.pem" -days 2 -subj /CN=broker \
+    -addext subjectAltName=IP:127.0.0.1 2> "$DIR/openssl" ||
+    skip_all 'no openssl'
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/other.key" \
+    -out "$DIR/other.pem" -days 2 -subj /CN=other 2> "$DIR/openssl"
+mapfile -t LINES_ < <(kafka_client SASL_SSL
+    kafka_tls "$DIR/key.pem" "$DIR/ca.pem"
     kafka_users relay=s3cret-relay other=s3cret-other
     kafka_acls)
 start_kafka "${LINES_[@]}"
@@ -16,6 +23,7 @@ keep_secret "$DIR/password" s3cret-relay
 export WORKERS=2 BACKOFF=0.2 MAX_BACKOFF=1 JITTER=0 IDLE=100 TIMEOUT_MS=2000
 export LEASE_TTL=3 LEASE_RENEW=1 HEARTBEAT_TTL=3 RETRY='blame_after: 2'
 
+# kafka_conf [CA]
 kafka_conf() {
 	write_conf
 	sed -i "s/^publish: {/&driver: kafka, /; /^nats:/d" "$CONF"
@@ -23,6 +31,7 @@ kafka_conf() {
 	kafka:
 	  brokers: ["$BROKER"]
 	  sasl: {mechanism: PLAIN, user: relay, password_file: "$DIR/password"}
+	  tls: {ca: "$DIR/${1:-ca}.pem"}
 	END
 }
 status() { "$OUTBOXCTL" -c "$CONF" status; }
@@ -117,9 +126,10 @@ topic events.small 1 max.message.bytes=2000
 big=$(printf '%5000s' x)
 event "'big'" small "$big"
 large=$SEQ
+within 15 'too large: the error says so' has_error "$large" 'too large'
 event "'small'" small
 event "'small'" small
-within 30 'too large: a dead letter' is_dead "$large"
+within 45 'too large: a dead letter' is_dead "$large"
 like "$(died "$large")" 'Message size too large' 'too large: the reason'
 within 10 'too large: the others of its topic are sent' is_sent "$SEQ"
 is "$(state_of "$SEQ")" '1 0' 'too large: the others use no attempt'
@@ -127,8 +137,10 @@ is "$(state_of "$SEQ")" '1 0' 'too large: the others use no attempt'
 topic events.late 1 message.timestamp.before.max.ms=3600000
 event "'t'" late '{}' "'2020-01-01'"
 old=$SEQ
+within 15 'too old for its topic: the error says so' \
+    has_error "$old" 'Invalid timestamp'
 event "'t2'" late
-within 30 'too old for its topic: a dead letter' is_dead "$old"
+within 45 'too old for its topic: a dead letter' is_dead "$old"
 within 10 'too old: others are sent' is_sent "$SEQ"
 
 event "'bad'" 'no topic!'
@@ -156,6 +168,17 @@ event "'w'" made
 within 20 'wrong password: status tells it' tells 'uthentication'
 keep_secret "$DIR/password" s3cret-relay
 within 30 'wrong password: read anew' is_sent "$SEQ"
+
+stop_master "$MASTER"
+kafka_conf other
+start_master
+event "'c'" made
+within 20 'a certificate of nobody: status tells it' tells 'kafka.tls'
+stop_master "$MASTER"
+is "$(state_of "$SEQ")" '0 0' 'a certificate of nobody: it gets nothing'
+kafka_conf
+start_master
+within 30 'with the right one it is sent' is_sent "$SEQ"
 
 # --- quota, workers killed, the broker gone ---------------------------------
 

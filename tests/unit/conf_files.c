@@ -306,6 +306,8 @@ static const struct answer nested[] = {
 	  "publish.routes", "a: endpoint is for driver: http" },
 	{ "publish: {routes: [{name: a, type: b, driver: stdout, subject: c}]}",
 	  2, "publish.routes", "a: subject is for driver: nats" },
+	{ "publish: {routes: [{name: a, type: b, driver: kafka, subject: c/d}]}",
+	  2, "publish.routes", "a: subject: c/d may only have letters" },
 	{ "publish: {routes: [{name: a, type: b, driver: http}]}", 2,
 	  "publish.routes", "a: driver: http needs an endpoint" },
 	{ "publish: {routes: [{name: a, topic: b, driver: nats}]}", 2,
@@ -535,6 +537,9 @@ END_TEST
 #define HTTP(host, keys) \
 	"publish: {driver: http}\nhttp: {endpoint: 'http://" host "'" keys "}\n"
 #define NATS(host, keys) "nats: {servers: ['" host "']" keys "}\n"
+#define KAFKA(host, mechanism, mode) "publish: {driver: kafka}\nkafka: " \
+	"{brokers: ['" host "'], sasl: {mechanism: " mechanism ", user: u, " \
+	"password_file: /p}, tls: {mode: " mode "}}\n"
 #define TOKEN	", token_file: /t"
 
 /* NULL: nothing is told. */
@@ -575,6 +580,11 @@ static const struct {
 	{ NATS("n", ", token_file: /p"), NULL },
 	{ NATS("127.0.0.1", ", token_file: /p, tls: {mode: disable}"), NULL },
 	{ NATS("n", ", tls: {mode: disable}"), NULL },
+	{ KAFKA("b", "PLAIN", "disable"), "kafka.tls.mode: disable: b gets the "
+	  "password" },
+	{ KAFKA("127.0.0.1", "PLAIN", "disable"), NULL },
+	{ KAFKA("b", "PLAIN", "auto"), NULL },
+	{ KAFKA("b", "SCRAM-SHA-512", "disable"), NULL },
 	{ "worker: {gather: true, linger_ms: 5}", "worker.gather: does nothing "
 	  "any more, as each worker always has its share of the partitions: "
 	  "take it out; version 1.0" },
