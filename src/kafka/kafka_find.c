@@ -15,6 +15,7 @@
 
 #include "kafka/kafka_impl.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,6 +23,7 @@
 #include <bsd/string.h>
 
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/xalloc.h"
 
 #define ASK_MS		500	/* longest wait for one answer */
@@ -88,6 +90,7 @@ struct kafka_find {
 	int64_t			 over_at;	/* the same: nothing is left to
 						   read; 0: not yet */
 	bool			 final;		/* the ends count */
+	uint64_t		 nread;		/* records */
 	struct err		 trouble;	/* the last one of the brokers */
 	struct log_throttle	 log;
 };
@@ -471,6 +474,7 @@ take_record(struct kafka_find *f, const char *prefix,
 			p->first_at = rd_kafka_message_timestamp(m, NULL);
 		compare(f, prefix, m);
 		p->next = m->offset + 1;
+		f->nread++;
 		break;
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
 		p->next = later(p->next, m->offset);
@@ -630,7 +634,9 @@ tell(const struct kafka_find *f, struct pub_sought *x)
 		x->found = FOUND_UNKNOWN;
 		err_set(&x->why, "topic %.249s: records have left it before "
 		    "they could be read", t->name);
-	} else
+	} else if (it->told)	/* and sent, since: that was not read */
+		return;
+	else
 		x->found = FOUND_ABSENT;
 	it->told = true;
 }
@@ -656,8 +662,12 @@ kafka_find_run(struct kafka_find *f, const char *prefix, struct pub_sought *x,
 		return;
 	if (f->over_at == 0)
 		f->over_at = f->asked_at;
-	if (is_told(f))
-		kafka_find_end(f);
+	if (!is_told(f))
+		return;
+	log_info("kafka: searched for %zu messages in doubt among %" PRIu64
+	    " records, for %" PRId64 " ms", f->nitems, f->nread,
+	    f->over_at - f->began_at);
+	kafka_find_end(f);
 }
 
 void
