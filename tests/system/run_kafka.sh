@@ -68,7 +68,7 @@ check_topic() {
 
 topic events.lab.event 4
 topic events.made 4
-kafka_allow relay '*' Write Describe DescribeConfigs
+kafka_allow relay '*' Write Describe DescribeConfigs Read
 kafka_conf
 start_fleet
 produce --events 3000 --keys 50 --payload 200 --bulk
