@@ -144,6 +144,7 @@ make_producer(struct kafka *k, struct err *e)
 static void *
 opaque_of(const struct kafka *k, uint32_t index)
 {
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	return (void *)(uintptr_t)((uint64_t)k->batch << 32 | index);
 }
 

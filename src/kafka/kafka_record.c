@@ -61,7 +61,7 @@ make_headers(const struct envelope *v)
 rd_kafka_resp_err_t
 kafka_produce(rd_kafka_t *rk, const struct envelope *v, void *opaque)
 {
-	static const char	 nothing[] = "";
+	static char		 nothing[] = "";
 	rd_kafka_headers_t	*h = make_headers(v);
 	rd_kafka_resp_err_t	 err;
 
@@ -70,9 +70,9 @@ kafka_produce(rd_kafka_t *rk, const struct envelope *v, void *opaque)
 	    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
 	    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 	    RD_KAFKA_V_KEY(v->key.data, v->key.len),
-	    RD_KAFKA_V_VALUE(v->payload.data == NULL ?
-	    (void *)(uintptr_t)nothing : (void *)(uintptr_t)v->payload.data,
-	    v->payload.len),
+	    RD_KAFKA_V_VALUE(v->payload.data == NULL ? nothing :
+	    (void *)(uintptr_t)	/* NOLINT(performance-no-int-to-ptr) */
+	    v->payload.data, v->payload.len),
 	    RD_KAFKA_V_TIMESTAMP(record_time(v)), RD_KAFKA_V_HEADERS(h),
 	    RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)

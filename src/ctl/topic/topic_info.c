@@ -60,10 +60,10 @@ topic_json(const char *name, const struct kafka_topic *t,
 static void
 say_findings(const struct ctl *c, const json_t *o)
 {
-	const json_t	*list = json_object_get(o, "findings"), *f;
-	size_t		 i;
+	json_t	*list = json_object_get(o, "findings"), *f;
+	size_t	 i;
 
-	json_array_foreach((json_t *)(uintptr_t)list, i, f) {
+	json_array_foreach(list, i, f) {
 		const char *level = member_text(f, "level");
 
 		screen_put(screen_colour_of(level), level);
