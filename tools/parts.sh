@@ -64,7 +64,7 @@ group_of() {
 	    */run_scheduled.sh | */run_retention.sh | */run_wide.sh | \
 	    */sql_test.sh)
 		echo database ;;
-	*/run_relay.sh | */run_refused.sh | */run_routes.sh | \
+	*/run_relay.sh | */run_refused.sh | */run_*routes.sh | \
 	    */run_stream*.sh | */run_*in_doubt.sh | */run_domain.sh | */run_*tls.sh | \
 	    */run_secure.sh | */run_large.sh | */run_destinations.sh | \
 	    */run_http.sh | */run_two_outboxes.sh)

@@ -289,7 +289,7 @@ fi
 unit="$dir/outbox-master@east.service"
 sed -f "$top/init/instance.sed" "$dir/outbox-master.service" > "$unit"
 is 'the lines of the unit that have the instance' "$(grep '%i' "$unit")" \
-"Description=Relay of outbox rows to NATS JetStream, %i
+"Description=Relay of outbox rows to NATS or Kafka, %i
 Environment=CONF=$dir/etc/outbox/%i.yml
 EnvironmentFile=-$dir/etc/default/outbox-master@%i
 RuntimeDirectory=outbox/%i"
