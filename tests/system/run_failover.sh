@@ -69,7 +69,7 @@ check 'doctor warns of the two' has_line "$DIR/doctor" \
 
 # A worker that has lost the new one does not use the old one while another one
 # uses the new one: that stands still, so its line says so.
-read -r one two <<< "$(worker_pids "$MASTER" | xargs)"
+read -r _ two <<< "$(worker_pids "$MASTER" | xargs)"
 sql "ALTER USER 'outbox'@'127.0.0.1' ACCOUNT LOCK"
 kill -STOP "$two"
 : > "$LOG"

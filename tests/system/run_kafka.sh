@@ -193,7 +193,7 @@ kafka_tool ConfigCommand --alter --entity-type clients --entity-default \
 produce_forever --rate 300 --keys 20 --payload 200
 for _ in 1 2 3; do
 	pause 700
-	kill -KILL $(worker_pids "$MASTER" | head -n 1)
+	kill -KILL "$(worker_pids "$MASTER" | head -n 1)"
 done
 "$SANDBOX" kill "$DIR/kafka"
 within 15 'no broker: status tells it' tells 'start the brokers at'
