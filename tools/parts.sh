@@ -22,6 +22,7 @@ workers    | scripts about masters, workers and listener, long | src/master src/
 database   | scripts about the database, long | src/mysql src/store src/worker src/janitor sql |
 broker     | scripts about the destinations, long | src/nats src/http src/local src/driver src/drivers src/publish src/recovery |
 cluster    | clusters of brokers and databases, long | src/nats src/mysql src/recovery | galera-4
+kafka      | Kafka: a broker and a cluster of them, chaos | src/kafka src/recovery tests/kafka tests/chaos/kafka.sh tools/kafka.sh | java/default-jre-headless mvn/maven
 monitor    | scripts about metrics, API and dashboard, long | src/monitor src/health src/ctl/state src/ctl/serve etc/prometheus doc/openapi.json | prometheus chromium chromium-driver pngquant
 ctl        | scripts about outboxctl, long | src/ctl sql |
 tools      | the tests of tools, the model of the protocol, bench, long | tools bench quickstart tests/tools tests/lib tests/layers.sh tests/model tests/fuzz |
@@ -42,7 +43,8 @@ bare       | the commands of README.md in a clean Debian | quickstart tools/chec
 suite_packages='check openssl xz-utils spin socat jq curl nginx-light tmux ccache'
 
 # Each test of the suite is in one of these, in its long form.
-groups=(units store faults workers database broker cluster monitor ctl tools)
+groups=(units store faults workers database broker cluster kafka monitor ctl
+    tools)
 
 # group_of TEST: the part that has it in its long form; check_lanes, or a file
 group_of() {
@@ -55,6 +57,8 @@ group_of() {
 	    */run_failover.sh | \
 	    */run_pauses.sh | */run_haproxy.sh | */run_vitess.sh)
 		echo cluster ;;
+	*/run_kafka*.sh)
+		echo kafka ;;
 	*/run_health.sh | */run_readers.sh | */run_monitor*.sh | \
 	    */run_api.sh | */*dashboard.sh | */run_metrics.sh | */*prometheus*.sh)
 		echo monitor ;;
@@ -74,6 +78,7 @@ group_of() {
 	check_* | */check_*.c)
 		case $(cd "$top" && echo tests/*/"$(basename "$1" .c).c") in
 		tests/unit/* | tests/http/*) echo units ;;
+		tests/kafka/*) echo kafka ;;
 		*) echo store ;;
 		esac ;;
 	*)
@@ -233,6 +238,16 @@ part_cluster() {
 		step "chaos on a cluster: $kind" chaos "$build" \
 		    --cluster $kind --seed 5 --seconds 60
 	done
+}
+part_kafka() {
+	need_main
+	tools/sandbox kafka-tree > "$checks/kafka-tree.log" 2>&1 || {
+		skip kafka "$(tail -n 1 "$checks/kafka-tree.log")"
+		return
+	}
+	long kafka
+	step 'chaos with a broker of Kafka' chaos "$build" --broker kafka \
+	    --seed 6 --seconds 60 --masters 2
 }
 part_monitor() { long monitor; }
 part_ctl() { long ctl; }
