@@ -8,7 +8,7 @@
 # shellcheck shell=bash disable=SC2154
 
 rows=$top/doc/tested.md
-max_age=50			# commits
+max_age=100			# commits
 
 # in_git ARG...; is_clone: a tarball may lie in another project's clone
 in_git() { git -C "$top" "$@" 2>/dev/null; }

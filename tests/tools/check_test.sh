@@ -14,7 +14,7 @@ parts=$("$top/tools/check" --list | cut -d' ' -f1)
 is "$(comm -3 <(sort <<< "$parts") <(sed -n 's/^| \([a-z]*\) | [0-9a-f]* |.*/\1/p' \
     "$top/doc/tested.md" | sort))" '' 'each part has a row in doc/tested.md'
 is "$("$top/tools/check" --old 2>&1 | grep -v '^#')" '' \
-    'and has passed at most 50 commits ago'
+    'and has passed at most 100 commits ago'
 is "$(for part in $parts; do
 	grep -q "^part_$part()" "$top/tools/parts.sh" || echo "$part"
     done)" '' 'each part has a function'
@@ -40,12 +40,12 @@ for part in $parts; do echo "| $part | $first | 2026-01-01 | 100 |"; done \
     > doc/tested.md
 git add doc && git commit -q -m rows
 old() { tools/check --old; }
-commits 49
-check '50 commits after it passed: no part is old' old
+commits 99
+check '100 commits after it passed: no part is old' old
 commits 1
 OUT=$(old)
-is $? 1 '51 commits after it passed: an old part is an error'
-like "$OUT" "^units: last passed 51 commits ago, at $first: run tools/check units" \
+is $? 1 '101 commits after it passed: an old part is an error'
+like "$OUT" "^units: last passed 101 commits ago, at $first: run tools/check units" \
     'and is named, with its remedy'
 is "$(OUTBOX_CHECKED='short units' old | grep -c '^units\|^short')" 0 \
     'a part that runs now is not old'
@@ -53,7 +53,7 @@ is "$(OUTBOX_CHECKED='short units' old | grep -c '^ctl')" 1 'the others are'
 sed -i "s/^| units .*/| units | $(git rev-parse --short=12 HEAD) | 2026-01-02 | 9 |/" \
     doc/tested.md
 is "$(old | grep -c '^units')" 0 'a new row that is not committed counts'
-is "$(old | grep -c '^ctl: last passed 51')" 1 'the others stay old'
+is "$(old | grep -c '^ctl: last passed 101')" 1 'the others stay old'
 git commit -qam row
 git clone -q --depth 1 "file://$PWD" ../shallow
 is "$(cd ../shallow && old)" '' 'a shallow clone: nobody knows, no error'
@@ -63,8 +63,8 @@ like "$(cd ../shallow && old)" 'no clone' 'a tarball: no error'
 sed -i 's/^\(| ctl | \)[0-9a-f]*/\1dddddddddddd/' doc/tested.md
 git commit -qam rewritten
 is "$(old | grep -c '^ctl')" 0 'after a rebase: counted from the row, which is new'
-commits 51
-is "$(old | grep -c '^ctl: last passed 51 commits ago')" 1 \
+commits 101
+is "$(old | grep -c '^ctl: last passed 101 commits ago')" 1 \
     'after a rebase: and then it is old'
 
 # --- what is due ---------------------------------------------------------------
