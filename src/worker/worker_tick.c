@@ -260,6 +260,7 @@ worker_show_leases(struct worker *w)
 
 	w->line->owned = (uint32_t)f->nowned;
 	w->line->desired = (uint32_t)f->ndesired;
+	w->line->strangers = (uint32_t)f->strangers;
 	if (owned == f->nowned)
 		return;
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned", f->nowned),
@@ -292,7 +293,6 @@ tick_is_over(struct worker *w, const struct tick_result *res, int64_t start)
 	l->former_labels += res->former;
 	if (res->former > 0)
 		l->former_label_at = time(NULL);
-	l->strangers = (uint32_t)w->fleet.strangers;
 	if (l->repartition == SCOREBOARD_REPARTITION_ASKED &&
 	    w->fleet.wish == 0)
 		l->repartition = SCOREBOARD_REPARTITION_OVER;
