@@ -134,7 +134,7 @@ static const struct command commands[] = {
 	{ .words = "topic info", .rest = "TOPIC...", .min = 1,
 	  .max = INT_MAX, .kind = COMMAND_OTHER, .needs = NEEDS_SERVERS,
 	  .run = topic_info,
-	  .help = "show topics of Kafka; exits with 1 if one is not usable" },
+	  .help = "show topics of Kafka; exits with 1 if one is not fit" },
 	{ .words = "phantoms forget", .kind = COMMAND_CHANGES,
 	  .table = T_STREAMS, .change = &phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },
