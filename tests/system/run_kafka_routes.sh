@@ -123,7 +123,7 @@ workers_killed() {
 	local i
 	for i in {1..5}; do
 		nap 1
-		kill -KILL $(worker_pids "$MASTER")
+		worker_pids "$MASTER" | xargs kill -KILL
 	done
 }
 fault 'workers killed' workers_killed
