@@ -285,10 +285,10 @@ ask_topic(struct kafka_find *f, struct find_topic *t)
 		conf = rd_kafka_topic_conf_new();
 		rd_kafka_topic_conf_set_opaque(conf, t);
 		t->rkt = rd_kafka_topic_new(f->rk, t->name, conf);
-	}
-	if (t->rkt == NULL) {	/* of no legal name */
-		rd_kafka_topic_conf_destroy(conf);
-		return RD_KAFKA_RESP_ERR_NO_ERROR;
+		if (t->rkt == NULL) {	/* of no legal name */
+			rd_kafka_topic_conf_destroy(conf);
+			return RD_KAFKA_RESP_ERR_NO_ERROR;
+		}
 	}
 	err = rd_kafka_metadata(f->rk, 0, t->rkt, &md, ASK_MS);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
