@@ -496,7 +496,7 @@ is_read(const struct find_topic *t)
 	return true;
 }
 
-/* Nothing is left to be read, but of topics that cannot be. */
+/* Nothing is left but to wait, but for topics that cannot be read. */
 static bool
 all_is_read(const struct kafka_find *f)
 {
@@ -559,13 +559,6 @@ read_records(struct kafka_find *f, const char *prefix, int64_t until)
 	} while (clock_ms() < until && !is_over(f));
 }
 
-/* False: it is over, or there is nothing to do but wait. */
-static bool
-has_work(const struct kafka_find *f)
-{
-	return !all_is_read(f);
-}
-
 static void
 search(struct kafka_find *f, const char *prefix, int64_t end,
     const struct pub_go_on *go_on)
@@ -575,7 +568,7 @@ search(struct kafka_find *f, const char *prefix, int64_t end,
 			ask_all(f, end, go_on);
 		read_records(f, prefix, sooner(end, clock_ms() + ROUND_MS));
 		serve(f);
-	} while (has_work(f) && clock_ms() < end && go_on->ask(go_on->arg));
+	} while (!all_is_read(f) && clock_ms() < end && go_on->ask(go_on->arg));
 	/* What is not answered by now begins anew. */
 	for (size_t i = 0; i < f->ntopics; i++)
 		if (f->topics[i].why.text[0] != '\0')
@@ -615,7 +608,7 @@ tell(const struct kafka_find *f, struct pub_sought *x)
 	const struct find_topic	*t = it == NULL ? NULL : &f->topics[it->topic];
 
 	x->found = FOUND_LATER;
-	x->again_ms = has_work(f) ? 0 : AGAIN_MS;
+	x->again_ms = all_is_read(f) ? AGAIN_MS : 0;
 	if (it == NULL || it->id.hash != x->id.hash ||
 	    it->id.replay != x->id.replay || it->id.hashed != x->id.hashed ||
 	    strcmp(t->name, x->where) != 0 || f->began_at < x->since)
