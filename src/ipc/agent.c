@@ -6,61 +6,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bsd/string.h>
 
-#include "util/duration.h"
-#include "util/environment.h"
 #include "util/log.h"
 
 #define PIECE	(64 * 1024)
-
-/* In the child: become outboxctl.  Signals are as a program expects them. */
-static void
-become(const struct agent *a, const int fds[3])
-{
-	sigset_t	none;
-	char	      **variables;
-	int		fd;
-
-	sigemptyset(&none);
-	for (int i = 0; i < 3; i++)
-		if (dup2(fds[i], i) < 0)
-			_exit(127);
-	/* One that finishes must not die of a line that nobody reads any more. */
-	if (!a->finishes)
-		signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
-	signal(SIGURG, SIG_DFL);
-	if (!a->finishes)
-		prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-	    (a->pidfile == NULL ||
-	    (setenv("OUTBOX_MASTER_PIDFILE", a->pidfile, 1) == 0 &&
-	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0)) &&
-	    (variables = environment_hand_over(&fd)) != NULL &&
-	    environment_keep(fd) == 0)
-		execle(a->program, "outboxctl", "-c", a->conf_path, "--json",
-		    "serve", (char *)NULL, variables);
-	dprintf(2, "cannot run %s: %s\n", a->program, strerror(errno));
-	_exit(127);
-}
-
-static void
-close_all(int *fds, int n)
-{
-	for (int i = 0; i < n; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
 
 static int
 agent_start(struct agent *a, struct err *e)
@@ -75,38 +28,38 @@ agent_start(struct agent *a, struct err *e)
 	for (int i = 0; i < 3 && rc == 0; i++)
 		if (fcntl(fds[i == 0 ? 1 : 2 * i], F_SETFL, O_NONBLOCK) < 0)
 			rc = err_set(e, "fcntl: %s", strerror(errno));
+	if (rc == 0 && a->channel >= 0)
+		rc = starter_ask(a->channel, a->kind,
+		    (const int[]){ fds[0], fds[3], fds[5] }, e);
+	else if (rc == 0)
+		rc = a->pid = starter_fork(&a->starter, a->finishes,
+		    (const int[]){ fds[0], fds[3], fds[5] }, e);
 	if (rc < 0) {
-		close_all(fds, 6);
+		starter_close(fds, 6);
 		return -1;
 	}
 	a->said[0] = '\0';
 	buf_clear(&a->command);
-	a->pid = fork();
-	if (a->pid == 0)
-		become(a, (const int[]){ fds[0], fds[3], fds[5] });
 	a->in = fds[1];
 	a->out = fds[2];
 	a->errors = fds[4];
-	close_all((int[]){ fds[0], fds[3], fds[5] }, 3);
-	if (a->pid > 0)
-		return 0;
-	a->pid = 0;
-	close_all((int[]){ a->in, a->out, a->errors }, 3);
-	a->in = a->out = a->errors = -1;
-	return err_set(e, "fork: %s", strerror(errno));
+	a->runs = true;
+	starter_close((int[]){ fds[0], fds[3], fds[5] }, 3);
+	return 0;
 }
 
 void
 agent_stop(struct agent *a)
 {
-	if (a->pid == 0)
+	if (!a->runs)
 		return;
-	close_all((int[]){ a->in, a->out, a->errors }, 3);
+	starter_close((int[]){ a->in, a->out, a->errors }, 3);
 	a->in = a->out = a->errors = -1;
-	if (!a->finishes)
+	if (!a->finishes && a->channel >= 0)
+		starter_ask_end(a->channel, a->kind);
+	else if (!a->finishes)
 		kill(a->pid, SIGKILL);
-	a->pid = 0;
-	a->busy = false;
+	a->runs = a->busy = false;
 	buf_free(&a->answer);
 	buf_free(&a->command);
 }
@@ -114,7 +67,7 @@ agent_stop(struct agent *a)
 int
 agent_send(struct agent *a, const char *line, int64_t now, struct err *e)
 {
-	if (a->pid == 0 && agent_start(a, e) < 0)
+	if (!a->runs && agent_start(a, e) < 0)
 		return -1;
 	buf_str(&a->command, line);
 	buf_str(&a->command, "\n");
@@ -180,7 +133,7 @@ agent_turn(struct agent *a, int64_t now, struct err *e)
 	ssize_t	n = 0;
 	int	rc;
 
-	if (a->pid == 0)
+	if (!a->runs)
 		return 0;
 	hear_errors(a);
 	/* If that is full, or gone, reading will tell. */
@@ -217,7 +170,7 @@ agent_turn(struct agent *a, int64_t now, struct err *e)
 int64_t
 agent_deadline(const struct agent *a)
 {
-	if (a->pid == 0)
+	if (!a->runs)
 		return INT64_MAX;
 	return a->since + (a->busy ? a->patience_ms : AGENT_IDLE_MS);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ipc/starter.h"
 #include "util/buf.h"
 #include "util/err.h"
 #include "util/log_throttle.h"
@@ -18,12 +19,14 @@
 #define AGENT_IDLE_MS		60000	/* without a command it is let go */
 
 struct agent {
-	const char	*program, *conf_path;
-	const char	*pidfile;	/* of the monitor that asks; or NULL */
+	struct starter	 starter;	/* it is a child of ours; unless: */
+	int		 channel;	/* to the master, which starts it; -1 */
+	enum starter_kind kind;		/* for the master */
 	bool		 finishes;	/* what it has begun, if we die */
 	int64_t		 patience_ms;	/* for one command */
 
-	pid_t		 pid;		/* 0: it does not run */
+	bool		 runs;
+	pid_t		 pid;		/* of a child */
 	int		 in, out, errors;	/* pipes; -1 */
 	struct buf	 command;	/* what is left to write */
 	struct buf	 answer;	/* what was read so far */

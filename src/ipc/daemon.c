@@ -239,6 +239,12 @@ daemon_lock(const char *pidfile, struct err *e)
 	return rc;
 }
 
+void
+daemon_leave_lock(void)
+{
+	pidfile_close(pidfh);
+}
+
 int
 daemon_write_pid(struct err *e)
 {

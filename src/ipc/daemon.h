@@ -49,6 +49,9 @@ int	daemon_drop_root(const char *user, struct err *);
  */
 int	daemon_lock(const char *pidfile, struct err *);
 
+/* In a child that is no worker: give the lock up. */
+void	daemon_leave_lock(void);
+
 /* Write our pid, once detached; remove the file at the end. */
 int	daemon_write_pid(struct err *);
 void	daemon_unlock(void);

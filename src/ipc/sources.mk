@@ -6,6 +6,7 @@ liboutbox_a_SOURCES += \
 	src/ipc/destinations.c src/ipc/destinations.h \
 	src/ipc/predecessors.c src/ipc/predecessors.h \
 	src/ipc/scoreboard.c src/ipc/scoreboard.h \
+	src/ipc/starter.c src/ipc/starter.h \
 	src/ipc/totals.c src/ipc/totals.h \
 	src/ipc/vanishing.c src/ipc/vanishing.h \
 	src/ipc/wakeup.c src/ipc/wakeup.h

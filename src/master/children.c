@@ -19,6 +19,7 @@
 #include <bsd/unistd.h>
 
 #include "drivers/traits/traits.h"
+#include "ipc/daemon.h"
 #include "janitor/janitor.h"
 #include "listener/listener.h"
 #include "monitor/monitor.h"
@@ -98,11 +99,16 @@ run_janitor(struct master *m, struct slot *s)
 static int
 run_monitor(struct master *m, struct slot *s)
 {
-	struct monitor_args	a = { .conf = m->conf,
-				    .conf_path = m->a->conf_path,
+	struct monitor_args	a = { .conf = m->conf, .doors = m->doors,
+				    .channel = m->agents.monitors,
 				    .scoreboard = m->scoreboard,
 				    .line = s->line };
 
+	/* It parses what strangers send: it keeps nothing that it need not. */
+	wakeup_close(&m->wakeup);
+	close(m->predecessors_fd);
+	close(m->scoreboard_fd);
+	daemon_leave_lock();
 	return monitor_main(&a);
 }
 
@@ -134,6 +140,9 @@ start_child(struct master *m, struct slot *s, int (*run)(struct master *,
 		sig_child(master);
 		log_role(s->role);
 		notify_close(&m->notify);
+		starter_close(&m->agents.channel, 1);
+		if (s != &m->helpers[MONITOR])
+			doors_leave(m);
 		exit(run(m, s));
 	}
 	if (pid < 0) {
@@ -180,6 +189,27 @@ start_worker(struct master *m, struct slot *s)
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("worker", s->index),
 	    LOG_NUMBER("child_pid", s->pid), LOG_NUMBER("generation", m->gen)),
 	    "worker %u: pid %d started as %s", s->index, (int)s->pid, s->id);
+}
+
+static void
+start_helper(struct master *m, unsigned i, int64_t now)
+{
+	struct slot	*s = &m->helpers[i];
+	struct err	 e;
+
+	memset(s->line, 0, sizeof(*s->line));
+	s->line->started_at = s->line->alive_at = now;
+	scoreboard_state(s->line, SCOREBOARD_STARTING, now);
+	s->line->generation = m->gen;
+	if (i == MONITOR && agents_open(&m->agents, &e) < 0) {
+		log_error("monitor 0: %s", e.text);
+		slot_started(s, -1, m->gen, now);
+		return;
+	}
+	start_child(m, s, helpers[i].run);
+	if (i == MONITOR)
+		agents_opened(&m->agents);
+	s->line->pid = (int32_t)s->pid;
 }
 
 /* Is a worker being replaced?  A reload replaces one at a time. */
@@ -241,21 +271,17 @@ children_converge(struct master *m, int64_t now)
 		slot_prune_predecessors(s, m->conf->worker.claim_ttl, now);
 		slot_check(s, m->conf->master.hang_timeout, now);
 	}
+	/* A monitor has the sockets that it was born with. */
+	if (!m->stopping && doors_open(m, now))
+		slot_ask(&m->helpers[MONITOR], ASK_LEAVE, stop_by);
 	for (unsigned i = 0; i < NHELPERS; i++) {
 		struct slot	*s = &m->helpers[i];
 		bool		 want = wants_helper(m, i);
 
 		if (s->pid != 0 && (!want || s->gen != m->gen))
 			slot_ask(s, ASK_LEAVE, stop_by);
-		else if (want && slot_is_due(s, now)) {
-			memset(s->line, 0, sizeof(*s->line));
-			s->line->started_at = s->line->alive_at = clock_ms();
-			scoreboard_state(s->line, SCOREBOARD_STARTING,
-			    s->line->alive_at);
-			s->line->generation = m->gen;
-			start_child(m, s, helpers[i].run);
-			s->line->pid = (int32_t)s->pid;
-		}
+		else if (want && slot_is_due(s, now))
+			start_helper(m, i, now);
 		slot_check(s, helper_hang(m, i), now);
 	}
 	if (has_repartition(m, SCOREBOARD_REPARTITION_OVER))
@@ -286,6 +312,8 @@ children_deadline(const struct master *m, int64_t now)
 		if (s->pid != 0 && s->gen != m->gen)
 			at = sooner(at, now + REPLACE_POLL_MS);
 	}
+	if (!m->stopping)
+		at = sooner(at, doors_deadline(m));
 	return m->repartition ? sooner(at, now + REPLACE_POLL_MS) : at;
 }
 
@@ -317,8 +345,10 @@ children_reap(struct master *m, int64_t now)
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		for (s = m->slots; s < end && s->pid != pid; s++)
 			;
-		if (s == end)
+		if (s == end) {
+			agents_reap(&m->agents, pid);
 			continue;
+		}
 		if (WIFSTOPPED(status)) {
 			/*
 			 * Such a monitor keeps its clients waiting, and has
@@ -332,6 +362,8 @@ children_reap(struct master *m, int64_t now)
 			}
 			continue;
 		}
+		if (s == &m->helpers[MONITOR])
+			agents_close(&m->agents);
 		count_end(m, s, status);
 		slot_exited(s, status, now);
 		if (s->died.text[0] != '\0')

@@ -12,9 +12,11 @@
  * Of the master: standard input, output and error; pid file and its directory;
  * log, and the new one while it is opened again; syslog; scoreboard and list of
  * workers; standard output once more, for reports; the file that a reload reads;
- * a wake-up for each slot, whether or not it has a worker.
+ * sockets of the monitor, its channel, and what that hands over; a wake-up for
+ * each slot, whether or not it has a worker.
  */
-#define MASTER		(3 + 2 + 2 + 1 + 2 + 1 + 1 + CONF_MAX_WORKERS)
+#define MASTER		(3 + 2 + 2 + 1 + 2 + 1 + 1 + 2 + 2 + 3 +	\
+			    CONF_MAX_WORKERS)
 
 /*
  * Of a worker beside these: the connections to database and broker; what their

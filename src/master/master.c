@@ -15,6 +15,7 @@
 
 #include <bsd/unistd.h>
 
+#include "ipc/daemon.h"
 #include "ipc/predecessors.h"
 #include "master/log_head.h"
 #include "util/clock.h"
@@ -37,6 +38,7 @@ ask_to_stop(struct master *m, int64_t now)
 	if (!m->stopping || by < m->stop_by)
 		m->stop_by = by;
 	m->stopping = true;
+	doors_close(m);
 	scoreboard_state(m->line, SCOREBOARD_STOPPING, now);
 	notify_stopping(&m->notify, m->stop_by - now);
 }
@@ -64,9 +66,11 @@ static void
 loop(struct master *m)
 {
 	while (!m->stopping || children_run(m)) {
-		int64_t now = clock_ms(), at;
+		int64_t		now = clock_ms(), at;
+		struct pollfd	monitor = { .events = POLLIN };
 
 		scoreboard_alive(m->line, now);
+		agents_turn(&m->agents, &m->starter, now);
 		children_converge(m, now);
 		reload_note_renewed(m);
 		refused_look(&m->refused, m->scoreboard, now);
@@ -76,7 +80,9 @@ loop(struct master *m)
 		notify_alive(&m->notify, now);
 		at = sooner(children_deadline(m, now), now +
 		    (notify_is_awaited(&m->notify) ? READY_POLL_MS : ALIVE_MS));
-		sig_wait(NULL, 0, at > now ? at - now : 0);
+		at = sooner(at, agents_deadline(&m->agents, now));
+		monitor.fd = agents_input(&m->agents, now);
+		sig_wait(&monitor, 1, at > now ? at - now : 0);
 		if (sig_took(&got_term))
 			ask_to_stop(m, clock_ms());
 		if (sig_took(&got_hup) && !m->stopping) {
@@ -116,6 +122,12 @@ master_new(const struct master_args *a, struct conf *conf, struct err *e)
 	}
 	m->line = &m->scoreboard->lines[SCOREBOARD_MASTER];
 	m->scoreboard->generation = m->line->generation = m->gen;
+	m->agents = (struct agents){ .channel = -1, .monitors = -1 };
+	for (int i = 0; i < NDOORS; i++)
+		m->doors[i].fd = -1;
+	m->outboxctl = daemon_find_outboxctl();
+	m->starter = (struct starter){ .program = m->outboxctl,
+	    .conf_path = a->conf_path, .pidfile = conf->master.pidfile };
 	children_init(m);
 	return m;
 }
@@ -184,6 +196,7 @@ master_run(struct master *m)
 	if (m->conf != m->born)
 		conf_free(m->conf);
 	conf_free(m->born);
+	free(m->outboxctl);
 	free(m);
 	return 0;
 }

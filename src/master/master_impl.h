@@ -8,10 +8,12 @@
 
 #include "ipc/scoreboard.h"
 #include "ipc/wakeup.h"
+#include "master/agents.h"
 #include "master/master.h"
 #include "master/notify.h"
 #include "master/refused.h"
 #include "master/slot.h"
+#include "monitor/door.h"
 
 #define REPLACE_WAIT_MS	10000	/* longest wait until a new worker is ready */
 
@@ -38,6 +40,10 @@ struct master {
 	bool				 repartition;	/* is to be made */
 	struct refused			 refused;	/* types */
 	struct notify			 notify;
+	char				*outboxctl;	/* its path */
+	struct starter			 starter;
+	struct agents			 agents;
+	struct door			 doors[NDOORS];	/* of the monitor */
 	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
 };
@@ -56,6 +62,18 @@ void	children_reap(struct master *, int64_t now);
 
 /* Does one run? */
 bool	children_run(const struct master *);
+
+/*
+ * doors.c: open what the monitor of this configuration listens on.  It has what
+ * was open at its start: true if this has changed, and another monitor is
+ * needed.
+ */
+bool	doors_open(struct master *, int64_t now);
+int64_t	doors_deadline(const struct master *);
+
+/* Close all and remove their files; or only leave them to the master. */
+void	doors_close(struct master *);
+void	doors_leave(const struct master *);
 
 /*
  * succession.c: the list of workers whose leases are to be taken over.  Save

@@ -1,6 +1,8 @@
 liboutbox_a_SOURCES += \
+	src/master/agents.c src/master/agents.h \
 	src/master/children.c \
 	src/master/descriptors.c src/master/descriptors.h \
+	src/master/doors.c \
 	src/master/log_head.c src/master/log_head.h \
 	src/master/master.c src/master/master.h \
 	src/master/master_impl.h \

@@ -112,16 +112,14 @@ bool
 door_open(struct door *d, int64_t now)
 {
 	struct err	before = d->why, e = { 0 };
-	const char	*name = d->path != NULL ? d->path : d->address;
 
-	if (d->fd >= 0 || *name == '\0' || now < d->try_at)
+	if (d->fd >= 0 || d->name[0] == '\0' || now < d->try_at)
 		return false;
-	d->fd = d->path != NULL ? listen_unix(d->path, &e) :
-	    listen_tcp(d->address, &e);
+	d->fd = d->is_tcp ? listen_tcp(d->name, &e) : listen_unix(d->name, &e);
 	d->try_at = now + DOOR_RETRY_MS;
 	d->why = (struct err){ 0 };
 	if (d->fd < 0)
-		err_set(&d->why, "cannot listen on %s: %s", name, e.text);
+		err_set(&d->why, "cannot listen on %s: %s", d->name, e.text);
 	return d->fd >= 0 || strcmp(before.text, d->why.text) != 0;
 }
 
@@ -137,8 +135,8 @@ door_close(struct door *d)
 {
 	if (d->fd < 0)
 		return;
-	if (d->path != NULL)
-		unlink(d->path);
+	if (!d->is_tcp)
+		unlink(d->name);
 	close(d->fd);
 	d->fd = -1;
 }

@@ -1,7 +1,9 @@
 /*
  * door.h - a socket that clients connect to: a Unix socket, or TCP
  *
- * One that cannot be opened is tried again every few seconds.
+ * The master opens it and the monitor accepts: that opens nothing itself, and
+ * clients wait while it is replaced.  One that cannot be opened is tried again
+ * every few seconds.
  */
 #ifndef OUTBOX_MONITOR_DOOR_H
 #define OUTBOX_MONITOR_DOOR_H
@@ -12,10 +14,14 @@
 #include "util/err.h"
 
 #define DOOR_RETRY_MS	3000
+#define DOOR_NAME_SIZE	320	/* no socket has a longer path */
+
+enum { DOOR_UNIX, DOOR_TCP, NDOORS };
 
 struct door {
-	const char	*path;		/* of a Unix socket; NULL: TCP */
-	const char	*address;	/* host:port; "": none, never opened */
+	bool		 is_tcp;	/* or a Unix socket */
+	char		 name[DOOR_NAME_SIZE];	/* host:port, or its path; "":
+					   none, never opened */
 	int		 fd;		/* -1: not open */
 	int64_t		 try_at;	/* clock_ms() */
 	struct err	 why;		/* not open; "": it is, or need not be */

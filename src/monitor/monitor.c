@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +18,6 @@
 #include <bsd/unistd.h>
 
 #include "common/exits.h"
-#include "ipc/daemon.h"
 #include "monitor/monitor_impl.h"
 #include "monitor/throughput.h"
 #include "util/clock.h"
@@ -39,8 +37,8 @@ show_trouble(struct monitor *m)
 	const struct err	*why = &m->bad_token;
 
 	for (int i = 0; i < NDOORS; i++)
-		if (m->doors[i].why.text[0] != '\0')
-			why = &m->doors[i].why;
+		if (m->a->doors[i].why.text[0] != '\0')
+			why = &m->a->doors[i].why;
 	if (why->text[0] != '\0') {
 		log_throttle_warn(&m->door_throttle, why->text, m->now);
 		scoreboard_error(m->a->line, why->text);
@@ -67,7 +65,7 @@ wait_until(struct monitor *m, int64_t at)
 	fds[n++] = input(MHD_get_daemon_info(m->http,
 	    MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
 	for (int i = 0; i < NDOORS; i++)
-		fds[n++] = input(m->is_full ? -1 : m->doors[i].fd);
+		fds[n++] = input(m->is_full ? -1 : m->a->doors[i].fd);
 	for (int i = 0; i < QUESTION_KINDS; i++) {
 		const struct agent *a = &m->questions.agents[i];
 
@@ -84,7 +82,6 @@ static int64_t
 turn(struct monitor *m)
 {
 	int64_t			next = m->now + TURN_MS;
-	bool			changed = false;
 	MHD_UNSIGNED_LONG_LONG	ms;
 
 	scoreboard_alive(m->a->line, m->now);
@@ -94,15 +91,6 @@ turn(struct monitor *m)
 			show_trouble(m);
 		m->sampled_at = m->now;
 	}
-	for (int i = 0; i < NDOORS; i++) {
-		struct door	*d = &m->doors[i];
-
-		changed = door_open(d, m->now) || changed;
-		if (d->fd < 0 && d->why.text[0] != '\0')
-			next = sooner(next, d->try_at);
-	}
-	if (changed)
-		show_trouble(m);
 	next = sooner(next, server_accept(m));
 	MHD_run(m->http);
 	next = sooner(next, events_turn(m));
@@ -129,11 +117,7 @@ run(struct monitor *m)
 			log_error("cannot reopen the log: %s; still writing to "
 			    "the old file", e.text);
 		log_retry();
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
 	}
-	for (int i = 0; i < NDOORS; i++)
-		door_close(&m->doors[i]);
 	events_end(m);
 	questions_stop(&m->questions);
 	/* Clients that wait are cut off by the end of the process. */
@@ -145,19 +129,15 @@ monitor_main(const struct monitor_args *a)
 	/* What it holds stays reachable until the process has ended. */
 	static struct monitor m;
 	struct err	 e;
-	char		*program = daemon_find_outboxctl();
-	char		*socket = daemon_monitor_socket(a->conf);
+	struct starter	 none = { .program = NULL };	/* but the master */
 	int		 status = 0;
 
 	setproctitle("-outbox-master: monitor");
 	m = (struct monitor){ .a = a, .now = clock_ms() };
-	m.doors[DOOR_UNIX] = (struct door){ .path = socket, .fd = -1 };
-	m.doors[DOOR_TCP] = (struct door){ .address = a->conf->monitor.listen,
-	    .fd = -1 };
 	gethostname(m.host, sizeof(m.host) - 1);
-	questions_init(&m.questions, program, a->conf_path,
-	    a->conf->master.pidfile);
+	questions_init(&m.questions, &none, a->channel);
 	(void)token_read(&m);
+	show_trouble(&m);
 	if (server_start(&m, &e) == 0)
 		run(&m);
 	else {
@@ -165,7 +145,5 @@ monitor_main(const struct monitor_args *a)
 		status = EXIT_FAILED;
 	}
 	secret_free(m.token);
-	free(socket);
-	free(program);
 	return status;
 }

@@ -2,14 +2,15 @@
  * monitor.h - the process that answers HTTP requests about this fleet
  *
  * It has no connection to the database or the broker: what it does not read
- * from the scoreboard it asks of outboxctl, which it runs.  It holds no state
- * that is needed, so it may die or be killed at any moment.
+ * from the scoreboard it asks of outboxctl, which the master starts for it.  It
+ * holds no state that is needed, so it may die or be killed at any moment.
  */
 #ifndef OUTBOX_MONITOR_H
 #define OUTBOX_MONITOR_H
 
 #include "conf/conf.h"
 #include "ipc/scoreboard.h"
+#include "monitor/door.h"
 
 /* Without a sign of life for so long it hangs: it never waits for a server. */
 #define MONITOR_SILENCE_MS	5000
@@ -17,7 +18,8 @@
 /* All borrowed. */
 struct monitor_args {
 	const struct conf	*conf;
-	const char		*conf_path;	/* absolute, for outboxctl */
+	const struct door	*doors;		/* NDOORS, as they are now */
+	int			 channel;	/* see starter.h */
 	struct scoreboard	*scoreboard;
 	struct scoreboard_line	*line;		/* its own */
 };

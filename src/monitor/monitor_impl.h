@@ -17,8 +17,6 @@
 #define TEXTS_MAX	(64 * 1024 * 1024)	/* bytes of answers in memory */
 #define STATE_TEXTS_MAX	(16 * 1024 * 1024)	/* ... that tell the state */
 
-enum { DOOR_UNIX, DOOR_TCP, NDOORS };
-
 struct stream;
 
 struct monitor {
@@ -29,7 +27,6 @@ struct monitor {
 						   possible */
 	struct log_throttle	  wrong_token;	/* sent by a client */
 	struct MHD_Daemon	 *http;
-	struct door		  doors[NDOORS];
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
 	bool			  is_full;	/* no client is let in */

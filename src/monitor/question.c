@@ -10,8 +10,7 @@
 #define SECOND_MS	1000
 
 void
-questions_init(struct questions *t, const char *program,
-    const char *conf_path, const char *pidfile)
+questions_init(struct questions *t, const struct starter *starter, int channel)
 {
 	static const int64_t	patience[QUESTION_KINDS] = {
 		[QUESTION_STATE] = 15 * SECOND_MS,
@@ -21,8 +20,8 @@ questions_init(struct questions *t, const char *program,
 
 	*t = (struct questions){ 0 };
 	for (int i = 0; i < QUESTION_KINDS; i++)
-		t->agents[i] = (struct agent){ .program = program,
-		    .conf_path = conf_path, .pidfile = pidfile,
+		t->agents[i] = (struct agent){ .starter = *starter,
+		    .channel = channel, .kind = (enum starter_kind)i,
 		    .finishes = i == QUESTION_ACTION,
 		    .patience_ms = patience[i], .in = -1, .out = -1,
 		    .errors = -1 };

@@ -23,10 +23,11 @@
 #define QUESTIONS_MAX		64	/* of a kind: asked, or waiting to be */
 
 enum question_kind {
-	QUESTION_STATE,		/* status: of the fleet, asked most often */
-	QUESTION_QUERY,		/* lists and details */
-	QUESTION_ACTION,	/* a change */
-	QUESTION_KINDS
+	QUESTION_STATE = STARTER_STATE,	/* status: of the fleet, asked most
+					   often */
+	QUESTION_QUERY = STARTER_QUERY,	/* lists and details */
+	QUESTION_ACTION = STARTER_ACTION,	/* a change */
+	QUESTION_KINDS = STARTER_KINDS
 };
 
 struct question {
@@ -62,8 +63,8 @@ struct questions {
 	struct snapshot	 state;
 };
 
-void	questions_init(struct questions *, const char *program,
-	    const char *conf_path, const char *pidfile);
+/* Agents are started by the master at the other end of the channel; -1: here. */
+void	questions_init(struct questions *, const struct starter *, int channel);
 
 /*
  * Ask; frees the words.  The question may be done already.  The caller holds it

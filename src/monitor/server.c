@@ -168,7 +168,7 @@ accept_clients(struct monitor *m, int door)
 			return false;
 		}
 		/* Without a descriptor for it, it waits at the door. */
-		if ((fd = door_accept(&m->doors[door])) < 0)
+		if ((fd = door_accept(&m->a->doors[door])) < 0)
 			return errno != EMFILE && errno != ENFILE;
 		clients_make_room(&m->clients, m->now);
 		server_add(m, fd);

@@ -37,7 +37,8 @@ begin(void)
 	a.scoreboard = xcalloc(1, sizeof(*a.scoreboard));
 	m = (struct monitor){ .a = &a, .host = "fuzz", .token = token,
 	    .now = 1 };
-	questions_init(&m.questions, "/nowhere", "/nowhere", "/nowhere");
+	questions_init(&m.questions, &(struct starter){ .program = "/nowhere" },
+	    -1);
 	/* As if each agent was busy for ever: none is started. */
 	for (int i = 0; i < QUESTION_KINDS; i++)
 		m.questions.current[i] = &nobody;

@@ -388,8 +388,9 @@ pause 1500
 kill -CONT "$victim"
 is "$(worker_pids "$MASTER")" "$workers" 'a SIGSTOP ends no worker'
 
-# agents: processes of outboxctl; hurt SIGNAL: all of them
-agents() { pgrep -P "$(monitor_pid "$MASTER")"; }
+# agents: processes of outboxctl, which the master starts; hurt SIGNAL: all of
+# them
+agents() { pgrep -P "$MASTER" outboxctl; }
 hurt() { agents | xargs -r kill "-$1"; }
 get /readyz
 get /api/messages
@@ -397,6 +398,8 @@ is "$(agents | wc -l)" 2 'outboxctl runs for the state and for queries'
 hurt KILL
 within 5 'outboxctl was killed: the next request works' \
     is_code 200 /api/partitions
+is "$(pgrep -P "$(monitor_pid "$MASTER")" | wc -l)" 0 \
+    'and the monitor has started none of them'
 if ! is_short; then
 	hurt STOP
 	answers 502 'no answer in time' 'outboxctl is stopped' /api/workers

@@ -24,7 +24,8 @@ monitor_pid() { pgrep -P "$MASTER" -f 'outbox-master: monitor'; }
 start_fleet
 within 10 'the monitor answers' is_code 200 /healthz
 act pause '{"all": true, "dry_run": true}'
-agent=$(pgrep -P "$(monitor_pid)")
+agent=$(pgrep -P "$MASTER" outboxctl)
+check "one outboxctl runs for the change: $agent" [ -e "/proc/${agent:-none}" ]
 is "$(readlink /proc/"$agent"/fd/* | grep -c "$DIR/run")" 0 \
     'outboxctl inherits no file of the daemon'
 kill -STOP "$agent"

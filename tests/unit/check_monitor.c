@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <bsd/string.h>
+
 #include "monitor/client.h"
 #include "monitor/door.h"
 #include "monitor/question.h"
@@ -180,7 +182,8 @@ begin_questions(const char *script)
 	write_file(program.text, text, strlen(text));
 	chmod(program.text, 0700);
 	write_file(conf.text, script, strlen(script));
-	questions_init(&asked, program.text, conf.text, "/none.pid");
+	questions_init(&asked, &(struct starter){ program.text, conf.text,
+	    "/none.pid" }, -1);
 }
 
 static void
@@ -321,7 +324,8 @@ START_TEST(missing_program_is_told)
 	struct question	*q;
 
 	begin_questions("");
-	questions_init(&asked, "/nowhere/outboxctl", "/none", "/none.pid");
+	questions_init(&asked, &(struct starter){ "/nowhere/outboxctl",
+	    "/none", "/none.pid" }, -1);
 	q = ask(QUESTION_QUERY, "x");
 	wait_until_done(q);
 	holds(q->why.text, "cannot run /nowhere/outboxctl: No such file");
@@ -375,7 +379,7 @@ START_TEST(answer_too_many_is_dropped)
 	wait_until_done(q);
 	ck_assert_int_eq(q->exit, 0);
 	go_on();
-	while (asked.agents[QUESTION_QUERY].pid != 0 && clock_ms() < until) {
+	while (asked.agents[QUESTION_QUERY].runs && clock_ms() < until) {
 		questions_turn(&asked, clock_ms());
 		poll(NULL, 0, 1);
 	}
@@ -410,9 +414,9 @@ START_TEST(idle_program_is_let_go)
 	begin_questions(GOOD);
 	q = ask(QUESTION_QUERY, "x");
 	wait_until_done(q);
-	ck_assert_int_ne(asked.agents[QUESTION_QUERY].pid, 0);
+	ck_assert(asked.agents[QUESTION_QUERY].runs);
 	questions_turn(&asked, questions_deadline(&asked));
-	ck_assert_int_eq(asked.agents[QUESTION_QUERY].pid, 0);
+	ck_assert(!asked.agents[QUESTION_QUERY].runs);
 	ck_assert_int_eq(questions_deadline(&asked), INT64_MAX);
 	end_questions();
 }
@@ -454,6 +458,12 @@ can_connect(const char *path)
 	return ok;
 }
 
+static void
+set_name(struct door *d, const char *name)
+{
+	strlcpy(d->name, name, sizeof(d->name));
+}
+
 START_TEST(socket_is_opened_and_removed)
 {
 	struct door	d = { .fd = -1 };
@@ -463,7 +473,7 @@ START_TEST(socket_is_opened_and_removed)
 
 	dir_make();
 	path = in_dir("s");
-	d.path = path.text;
+	set_name(&d, path.text);
 	ck_assert(door_open(&d, 0));
 	ck_assert(!door_open(&d, 0));
 	ck_assert_int_eq(stat(path.text, &st), 0);
@@ -485,7 +495,8 @@ START_TEST(stale_socket_is_replaced)
 
 	dir_make();
 	path = in_dir("s");
-	old.path = d.path = path.text;
+	set_name(&old, path.text);
+	set_name(&d, path.text);
 	ck_assert(door_open(&old, 0));
 	ck_assert(door_open(&d, 0));
 	ck_assert_int_lt(d.fd, 0);
@@ -507,7 +518,7 @@ START_TEST(other_file_is_left_alone)
 
 	dir_make();
 	path = in_dir("s");
-	d.path = path.text;
+	set_name(&d, path.text);
 	write_file(path.text, "x", 1);
 	ck_assert(door_open(&d, 0));
 	holds(d.why.text, "it exists and is no socket");
@@ -523,13 +534,13 @@ static const char *const	loopbacks[] = { "127.0.0.1", "[::1]",
 
 START_TEST(port_is_opened)
 {
-	struct door		 d = { .fd = -1 }, other = { .fd = -1 };
+	struct door		 d = { .is_tcp = true, .fd = -1 }, other = d;
 	struct sockaddr_storage	 at = { 0 };
 	socklen_t		 len = sizeof(at);
 	char			 any[40], address[40];
 
 	snprintf(any, sizeof(any), "%s:0", loopbacks[_i]);
-	d.address = any;
+	set_name(&d, any);
 	ck_assert(door_open(&d, 0));
 	if (d.fd < 0 && _i == 1)
 		return;		/* a host without IPv6 */
@@ -537,7 +548,7 @@ START_TEST(port_is_opened)
 	getsockname(d.fd, (struct sockaddr *)&at, &len);
 	snprintf(address, sizeof(address), "%s:%d", loopbacks[_i],
 	    ntohs(((struct sockaddr_in *)&at)->sin_port));
-	other.address = address;
+	set_name(&other, address);
 	ck_assert(door_open(&other, 0));
 	holds(other.why.text, "Address already in use");
 	door_close(&d);
@@ -549,7 +560,7 @@ END_TEST
 
 START_TEST(no_address_is_no_door)
 {
-	struct door	d = { .address = "", .fd = -1 };
+	struct door	d = { .is_tcp = true, .fd = -1 };
 
 	ck_assert(!door_open(&d, 0));
 	ck_assert_str_eq(d.why.text, "");

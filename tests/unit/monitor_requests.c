@@ -31,7 +31,8 @@ begin_server(void)
 	conf.monitor.listen = conf.monitor.token_file = empty;
 	m = (struct monitor){ .a = &a, .host = "own", .token = token,
 	    .now = clock_ms() };
-	questions_init(&m.questions, "/nowhere", "/nowhere", "/nowhere");
+	questions_init(&m.questions, &(struct starter){ .program = "/nowhere" },
+	    -1);
 	for (int i = 0; i < QUESTION_KINDS; i++)
 		m.questions.current[i] = &nobody;	/* none is started */
 	ck_assert_int_eq(server_start(&m, &e), 0);
@@ -502,6 +503,7 @@ add_requests(Suite *s)
 	tcase_add_loop_test(tc, clear_is_taken, 0, NROWS(clear));
 
 	tc = add_case(s, "readers");
+	tcase_set_timeout(tc, 60);	/* some hundred MB of answers */
 	tcase_add_test(tc, readers_share_an_answer);
 	tcase_add_test(tc, answers_have_a_bound);
 	tcase_add_test(tc, kept_answers_have_a_bound);

@@ -24,8 +24,9 @@ void
 feed_begin(struct feed *f, struct ctl *c, int64_t pause_ms)
 {
 	*f = (struct feed){ .ctl = c, .pause_ms = pause_ms,
-	    .agent = { .program = "/proc/self/exe", .conf_path = c->path,
-	    .patience_ms = PATIENCE_MS, .in = -1, .out = -1, .errors = -1 } };
+	    .agent = { .starter = { .program = "/proc/self/exe",
+	    .conf_path = c->path }, .channel = -1, .patience_ms = PATIENCE_MS,
+	    .in = -1, .out = -1, .errors = -1 } };
 }
 
 void
