@@ -278,6 +278,13 @@ struct conf {
 						   conf_retired: a bit each */
 };
 
+/* What a key says of a secret; else it says nothing. */
+enum conf_secret {
+	SECRET_TEXT = 1,	/* the file or variable that has it */
+	SECRET_LINE,		/* the same, and it goes into a header */
+	SECRET_FILE		/* the file, which a library reads by itself */
+};
+
 struct conf_key {
 	const char	*name;		/* "worker.lease_ttl" */
 	enum conf_type	 type;
@@ -300,6 +307,8 @@ struct conf_key {
 	bool		 fold_names;	/* first field: case does not count */
 	bool		(*hides)(const void *record);
 					/* field: is its value a secret? */
+	enum conf_secret secret;	/* CONF_STRING, values of CONF_MAP,
+					   field: the daemon needs it */
 	bool		 inherits;	/* field: empty is CONF_INHERIT */
 	bool		 restart;	/* a reload cannot change it */
 	bool		 required;	/* string or list: must not be empty;
@@ -337,14 +346,14 @@ void		 conf_free(struct conf *);
 struct conf	*conf_load_host(const char *path, bool named);
 
 /*
- * Can this process read the secret that it needs to log in to the database, or
- * to the broker?  -1 with an error like that of conf_load().
+ * Can this process read the secrets that it needs: to log in to the database,
+ * and of the destinations that are in use, by the marks in the table of keys?
+ * -1 with an error like that of conf_load().
  */
 int		 conf_check_mysql_secret(const struct conf *, struct err *);
-int		 conf_check_nats_secret(const struct conf *, struct err *);
-/* The same of the secrets, keys and certificates of these, if in use. */
-int		 conf_check_http_secrets(const struct conf *, struct err *);
-int		 conf_check_kafka_secrets(const struct conf *, struct err *);
+int		 conf_check_destination_secrets(const struct conf *,
+		    struct err *);
+int		 conf_check_secrets(const struct conf *, struct err *);
 
 #define CONF_KEY_MIN	32	/* bytes of a signing key */
 

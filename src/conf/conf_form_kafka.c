@@ -109,7 +109,7 @@ conf_form_file_property(const char *text, struct err *e)
 		return -1;
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (is_taken(text, taken[i].name))
-			return err_set(e, "%s: %s", text, taken[i].why);
+			return err_set(e, "%s", taken[i].why);
 	return 0;
 }
 
@@ -123,8 +123,8 @@ conf_form_property(const char *text, struct err *e)
 		return -1;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i]) != NULL)
-			return err_set(e, "%s is a secret: use "
-			    "kafka.client_files", text);
+			return err_set(e, "is a secret: use "
+			    "kafka.client_files");
 	return 0;
 }
 

@@ -16,60 +16,20 @@
 #include "util/xalloc.h"
 
 static int
-blame(const struct conf *c, const char *key, struct err *e)
+blame(const struct conf *c, const struct conf_key *k, struct err *e)
 {
-	unsigned	line = c->lines == NULL ? 0 :
-			    c->lines[conf_key(key) - conf_table];
+	unsigned	line = c->lines == NULL ? 0 : c->lines[k - conf_table];
 
 	if (line != 0)
-		return err_in(e, "%s: line %u: %s", c->path, line, key);
-	return err_in(e, "%s: %s", c->path, key);
+		return err_in(e, "%s: line %u: %s", c->path, line, k->name);
+	return err_in(e, "%s: %s", c->path, k->name);
 }
 
-/* One of the two keys is empty, or both. */
 static int
-check_secret(const struct conf *c, const char *file_key, const char *file,
-    const char *env_key, const char *env, struct err *e)
+blame_item(const struct conf *c, unsigned line, const struct conf_key *k,
+    const char *item, struct err *e)
 {
-	char	*secret = secret_read(file, env, e);
-
-	if (secret == NULL)
-		return blame(c, file[0] != '\0' ? file_key : env_key, e);
-	secret_free(secret);
-	return 0;
-}
-
-/* A file that a library reads by itself; "" is none. */
-static int
-check_file(const struct conf *c, const char *key, const char *path,
-    struct err *e)
-{
-	struct stat	st;
-
-	if (path[0] == '\0')
-		return 0;
-	if (secret_check_file(path, e) < 0)
-		return blame(c, key, e);
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
-		err_set(e, "%s: the file is empty", path);
-		return blame(c, key, e);
-	}
-	return 0;
-}
-
-int
-conf_check_mysql_secret(const struct conf *c, struct err *e)
-{
-	if (check_file(c, "mysql.tls.key", c->mysql.tls.key, e) < 0)
-		return -1;
-	if (c->mysql.password_file[0] != '\0' &&
-	    access(c->mysql.password_file, F_OK) < 0 && errno == ENOENT) {
-		err_set(e, "%s: %s: outboxctl setup writes it",
-		    c->mysql.password_file, strerror(errno));
-		return blame(c, "mysql.password_file", e);
-	}
-	return check_secret(c, "mysql.password_file", c->mysql.password_file,
-	    "mysql.password_env", c->mysql.password_env, e);
+	return err_in(e, "%s: line %u: %s: %s", c->path, line, k->name, item);
 }
 
 /* A line break in it would begin another header. */
@@ -83,6 +43,122 @@ read_line(const char *file, const char *env, struct err *e)
 	err_in(e, "%s", file[0] != '\0' ? file : env);
 	secret_free(line);
 	return NULL;
+}
+
+/* A file that a library reads by itself. */
+static int
+check_file(const char *path, struct err *e)
+{
+	struct stat	st;
+
+	if (secret_check_file(path, e) < 0)
+		return -1;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size == 0 ? err_set(e, "%s: the file is empty", path) : 0;
+}
+
+/* What a key, or a field of a record, says; "" is none. */
+static int
+check_value(const struct conf_key *k, const char *value, struct err *e)
+{
+	bool		 env = k->check == conf_form_env;
+	const char	*file = env ? "" : value;
+	char		*secret;
+
+	if (k->secret == 0 || value[0] == '\0')
+		return 0;
+	if (k->secret == SECRET_FILE)
+		return check_file(value, e);
+	secret = k->secret == SECRET_LINE ?
+	    read_line(file, env ? value : "", e) :
+	    secret_read(file, env ? value : "", e);
+	if (secret == NULL)
+		return -1;
+	secret_free(secret);
+	return 0;
+}
+
+static int
+check_records(const struct conf *c, const struct conf_key *k, struct err *e)
+{
+	const struct conf_records	*r = conf_field(c, k);
+
+	for (size_t i = 0; i < r->n; i++) {
+		const void	*record = conf_record(r, k, i);
+
+		for (size_t n = 0; n < k->nfields; n++)
+			if (k->fields[n].secret != 0 && check_value(
+			    &k->fields[n], *(char *const *)conf_field(record,
+			    &k->fields[n]), e) < 0)
+				return blame_item(c, *(const unsigned *)record,
+				    k, *(char *const *)conf_field(record,
+				    k->fields), e);
+	}
+	return 0;
+}
+
+static int
+check_key(const struct conf *c, const struct conf_key *k, struct err *e)
+{
+	const struct conf_map	*map = conf_field(c, k);
+
+	if (k->type == CONF_RECORDS)
+		return check_records(c, k, e);
+	if (k->secret == 0)
+		return 0;
+	if (k->type == CONF_STRING)
+		return check_value(k, *(char *const *)conf_field(c, k), e) < 0 ?
+		    blame(c, k, e) : 0;
+	for (size_t i = 0; i < map->n; i++)
+		if (check_value(k, map->items[i].value, e) < 0)
+			return blame_item(c, map->items[i].line, k,
+			    map->items[i].name, e);
+	return 0;
+}
+
+static int
+check_section(const struct conf *c, const char *section, struct err *e)
+{
+	size_t	n = strlen(section);
+
+	for (const struct conf_key *k = conf_table; k->name != NULL; k++)
+		if (strncmp(k->name, section, n) == 0 && k->name[n] == '.' &&
+		    check_key(c, k, e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+conf_check_mysql_secret(const struct conf *c, struct err *e)
+{
+	const char	*file = c->mysql.password_file;
+
+	if (file[0] != '\0' && access(file, F_OK) < 0 && errno == ENOENT) {
+		err_set(e, "%s: %s: outboxctl setup writes it", file,
+		    strerror(errno));
+		return blame(c, conf_key("mysql.password_file"), e);
+	}
+	return check_section(c, "mysql", e);
+}
+
+/* The section of a driver has its name. */
+int
+conf_check_destination_secrets(const struct conf *c, struct err *e)
+{
+	const char *const	*drivers = conf_key("publish.driver")->words;
+
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		if (conf_uses_driver(c, (enum conf_driver)i) &&
+		    check_section(c, drivers[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int
+conf_check_secrets(const struct conf *c, struct err *e)
+{
+	return conf_check_mysql_secret(c, e) < 0 ? -1 :
+	    conf_check_destination_secrets(c, e);
 }
 
 char *
@@ -100,36 +176,6 @@ conf_http_header(const struct conf_header *h, struct err *e)
 	if (value == NULL)
 		err_in(e, "http.headers: %s", h->name);
 	return value;
-}
-
-/* The line of a key that signs, or of a header, is that of the item. */
-int
-conf_check_http_secrets(const struct conf *c, struct err *e)
-{
-	const struct conf_signing_key	*key = c->http.signing_keys.items;
-	const struct conf_header	*h = c->http.headers.items;
-	char				*secret;
-
-	if (!conf_uses_http(c))
-		return 0;
-	if (check_file(c, "http.tls.key", c->http.tls.key, e) < 0)
-		return -1;
-	for (size_t i = 0; i < c->http.signing_keys.n; i++, key++) {
-		if ((secret = secret_read(key->file, "", e)) == NULL)
-			return err_in(e, "%s: line %u: http.signing_keys: %s",
-			    c->path, key->line, key->id);
-		secret_free(secret);
-	}
-	for (size_t i = 0; i < c->http.headers.n; i++, h++) {
-		if ((secret = conf_http_header(h, e)) == NULL)
-			return err_in(e, "%s: line %u", c->path, h->line);
-		secret_free(secret);
-	}
-	if ((secret = conf_http_token(c, e)) == NULL)
-		return blame(c, c->http.token_file[0] != '\0' ?
-		    "http.token_file" : "http.token_env", e);
-	secret_free(secret);
-	return 0;
 }
 
 char *
@@ -158,44 +204,4 @@ conf_check_monitor_token(const struct conf *c, struct err *e)
 	token = conf_monitor_token(c, e);
 	secret_free(token);
 	return token == NULL ? err_in(e, "%s", c->path) : 0;
-}
-
-int
-conf_check_nats_secret(const struct conf *c, struct err *e)
-{
-	if (check_file(c, "nats.tls.key", c->nats.tls.key, e) < 0)
-		return -1;
-	if (c->nats.credentials_file[0] != '\0')
-		return check_file(c, "nats.credentials_file",
-		    c->nats.credentials_file, e);
-	if (c->nats.nkey_file[0] != '\0')
-		return check_secret(c, "nats.nkey_file", c->nats.nkey_file,
-		    "", "", e);
-	if (c->nats.user[0] != '\0')
-		return check_secret(c, "nats.password_file",
-		    c->nats.password_file, "nats.password_env",
-		    c->nats.password_env, e);
-	return check_secret(c, "nats.token_file", c->nats.token_file,
-	    "nats.token_env", c->nats.token_env, e);
-}
-
-int
-conf_check_kafka_secrets(const struct conf *c, struct err *e)
-{
-	const struct conf_pair	*p = c->kafka.client_files.items;
-	char			*secret;
-
-	if (!conf_uses_driver(c, DRIVER_KAFKA))
-		return 0;
-	if (check_file(c, "kafka.tls.key", c->kafka.tls.key, e) < 0)
-		return -1;
-	for (size_t i = 0; i < c->kafka.client_files.n; i++, p++) {
-		if ((secret = secret_read(p->value, "", e)) == NULL)
-			return err_in(e, "%s: line %u: kafka.client_files: %s",
-			    c->path, p->line, p->name);
-		secret_free(secret);
-	}
-	return check_secret(c, "kafka.sasl.password_file",
-	    c->kafka.sasl.password_file, "kafka.sasl.password_env",
-	    c->kafka.sasl.password_env, e);
 }

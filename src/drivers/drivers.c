@@ -7,13 +7,26 @@
 #include "local/local.h"
 #include "nats/bus.h"
 
-static struct pub (*const makers[])(const struct conf *, const char *) = {
-	[DRIVER_NATS] = bus_new,
-	[DRIVER_HTTP] = http_new,
-	[DRIVER_KAFKA] = kafka_new,
-	[DRIVER_STDOUT] = stdout_new,
-	[DRIVER_DISCARD] = discard_new,
+static const struct {
+	struct pub	(*make)(const struct conf *, const char *);
+	int		(*check)(const struct conf *, struct err *);
+} drivers[CONF_DRIVERS] = {
+	[DRIVER_NATS] = { bus_new, NULL },
+	[DRIVER_HTTP] = { http_new, NULL },
+	[DRIVER_KAFKA] = { kafka_new, kafka_check },
+	[DRIVER_STDOUT] = { stdout_new, NULL },
+	[DRIVER_DISCARD] = { discard_new, NULL },
 };
+
+int
+drivers_check(const struct conf *c, struct err *e)
+{
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		if (conf_uses_driver(c, (enum conf_driver)i) &&
+		    drivers[i].check != NULL && drivers[i].check(c, e) < 0)
+			return -1;
+	return 0;
+}
 
 size_t
 drivers_new(struct pub pubs[CONF_DRIVERS], const struct conf *c,
@@ -21,7 +34,7 @@ drivers_new(struct pub pubs[CONF_DRIVERS], const struct conf *c,
 {
 	for (size_t i = 0; i < CONF_DRIVERS; i++)
 		pubs[i] = conf_uses_driver(c, (enum conf_driver)i) ?
-		    makers[i](c, name) : (struct pub){ NULL, NULL };
+		    drivers[i].make(c, name) : (struct pub){ NULL, NULL };
 	return DRIVER_NATS;
 }
 
@@ -33,7 +46,7 @@ drivers_new_first(const struct conf *c, const char *name)
 	while (i < CONF_DRIVERS - 1 &&
 	    !conf_uses_driver(c, (enum conf_driver)i))
 		i++;
-	return makers[i](c, name);
+	return drivers[i].make(c, name);
 }
 
 struct pub

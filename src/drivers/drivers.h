@@ -12,6 +12,13 @@
 #include "driver/pub.h"
 
 /*
+ * Do the libraries of the drivers that are used take the configuration?  -1
+ * with an error like that of conf_load().  Reads secrets, asks no server and
+ * starts no thread.
+ */
+int		drivers_check(const struct conf *, struct err *);
+
+/*
  * One for each driver that is used, by driver, not connected yet.  conf is
  * borrowed; name is how the destination may know this process.  Each is to be
  * freed by pub_free().  Returns the place of the one that has a stream, whether

@@ -78,14 +78,20 @@ kafka_close(void *arg)
 	k->nout = 0;
 }
 
+/* message.timeout.ms */
+static int64_t
+give_up_ms(const struct conf *c)
+{
+	return c->publish.timeout_ms - sooner(c->publish.timeout_ms / 4,
+	    GIVE_UP_MS);
+}
+
 /* What no other value may replace: see conf_form_kafka.c. */
 static rd_kafka_conf_t *
 producer_conf(const struct kafka *k, struct err *e)
 {
 	const struct conf	*c = k->conf;
-	int64_t			 timeout = c->publish.timeout_ms -
-				    sooner(c->publish.timeout_ms / 4,
-				    GIVE_UP_MS);
+	int64_t			 timeout = give_up_ms(c);
 	char			 window[24], give_up[24], unknown[24];
 	const char *const	 ours[][2] = {
 		{ "acks", "all" },
@@ -138,6 +144,27 @@ make_producer(struct kafka *k, struct err *e)
 	k->queue = rd_kafka_queue_get_main(k->rk);
 	rd_kafka_queue_io_event_enable(k->queue, k->fd, &one, sizeof(one));
 	k->trouble.text[0] = '\0';
+	return 0;
+}
+
+/* It would make no client that contradicts itself. */
+int
+kafka_check(const struct conf *c, struct err *e)
+{
+	const struct conf_map	*own = &c->kafka.client;
+	const struct kafka	 k = { .conf = c, .name = "check" };
+	rd_kafka_conf_t		*rc = producer_conf(&k, e);
+
+	if (rc == NULL)
+		return -1;
+	rd_kafka_conf_destroy(rc);
+	for (size_t i = 0; i < own->n; i++)
+		if (strcmp(own->items[i].name, "linger.ms") == 0 &&
+		    strtod(own->items[i].value, NULL) >= (double)give_up_ms(c))
+			return err_set(e, "%s: line %u: kafka.client: "
+			    "linger.ms: must be less than %" PRId64 ", when a "
+			    "message is given up (see publish.timeout_ms)",
+			    c->path, own->items[i].line, give_up_ms(c));
 	return 0;
 }
 

@@ -13,4 +13,7 @@
 /* conf is borrowed; name is the client.id, unless kafka.client has one. */
 struct pub	kafka_new(const struct conf *, const char *name);
 
+/* As drivers_check(). */
+int		kafka_check(const struct conf *, struct err *);
+
 #endif

@@ -22,8 +22,7 @@ kafka_client_set(rd_kafka_conf_t *rc, const char *name, const char *value,
 	char	why[200];
 
 	return rd_kafka_conf_set(rc, name, value, why, sizeof(why)) ==
-	    RD_KAFKA_CONF_OK ? 0 : err_set(e, "kafka.client: %s: %s", name,
-	    why);
+	    RD_KAFKA_CONF_OK ? 0 : err_set(e, "%s: %s", name, why);
 }
 
 static int
@@ -40,18 +39,38 @@ set_brokers(rd_kafka_conf_t *rc, const struct conf_list *brokers,
 	return rc_set;
 }
 
+/* The library's error would show the secret. */
 static int
 set_secret(rd_kafka_conf_t *rc, const char *name, const char *file,
     const char *env, struct err *e)
 {
-	char	*secret = secret_read(file, env, e);
-	int	 rc_set;
+	char			*secret = secret_read(file, env, e);
+	rd_kafka_conf_res_t	 res;
 
 	if (secret == NULL)
 		return err_in(e, "%s", name);
-	rc_set = kafka_client_set(rc, name, secret, e);
+	res = rd_kafka_conf_set(rc, name, secret, NULL, 0);
 	secret_free(secret);
-	return rc_set;
+	if (res == RD_KAFKA_CONF_OK)
+		return 0;
+	return err_set(e, "%s: %s", name, res == RD_KAFKA_CONF_UNKNOWN ?
+	    "librdkafka has no such property" : "its value is refused");
+}
+
+/* Those of kafka.client, or of kafka.client_files. */
+static int
+set_own(rd_kafka_conf_t *rc, const struct conf *c, const char *key,
+    const struct conf_map *own, bool files, struct err *e)
+{
+	for (size_t i = 0; i < own->n; i++) {
+		const struct conf_pair *p = &own->items[i];
+
+		if ((files ? set_secret(rc, p->name, p->value, "", e) :
+		    kafka_client_set(rc, p->name, p->value, e)) < 0)
+			return err_in(e, "%s: line %u: %s", c->path, p->line,
+			    key);
+	}
+	return 0;
 }
 
 static int
@@ -102,8 +121,6 @@ kafka_client_conf(const struct conf *c, const char *name, struct err *e)
 		/* A topic that is refused is not asked for before that. */
 		{ "topic.metadata.refresh.interval.ms", "10000" },
 	};
-	const struct conf_map	*own = &c->kafka.client;
-	const struct conf_map	*files = &c->kafka.client_files;
 	rd_kafka_conf_t		*rc = rd_kafka_conf_new();
 	int			 rc_set;
 
@@ -112,13 +129,10 @@ kafka_client_conf(const struct conf *c, const char *name, struct err *e)
 	    rc_set == 0; i++)
 		rc_set = kafka_client_set(rc, defaults[i][0], defaults[i][1],
 		    e);
-	for (size_t i = 0; i < own->n && rc_set == 0; i++)
-		rc_set = kafka_client_set(rc, own->items[i].name,
-		    own->items[i].value, e);
-	for (size_t i = 0; i < files->n && rc_set == 0; i++)
-		rc_set = set_secret(rc, files->items[i].name,
-		    files->items[i].value, "", e);
-	if (rc_set == 0 && set_brokers(rc, &c->kafka.brokers, e) == 0 &&
+	if (rc_set == 0 &&
+	    set_own(rc, c, "kafka.client", &c->kafka.client, false, e) == 0 &&
+	    set_own(rc, c, "kafka.client_files", &c->kafka.client_files, true,
+	    e) == 0 && set_brokers(rc, &c->kafka.brokers, e) == 0 &&
 	    set_security(rc, c, e) == 0 &&
 	    kafka_client_set(rc, "log.queue", "true", e) == 0)
 		return rc;

@@ -17,6 +17,7 @@
 
 #include "common/exits.h"
 #include "conf/conf.h"
+#include "drivers/drivers.h"
 #include "drivers/traits/traits.h"
 #include "ipc/daemon.h"
 #include "ipc/scoreboard.h"
@@ -176,10 +177,8 @@ become_user(const struct conf *conf, struct err *e)
 		return EXIT_CONFIG;
 	if (daemon_drop_root(conf->master.user, e) < 0)
 		return EXIT_FAILED;
-	return conf_check_mysql_secret(conf, e) < 0 ||
-	    conf_check_nats_secret(conf, e) < 0 ||
-	    conf_check_http_secrets(conf, e) < 0 ||
-	    conf_check_kafka_secrets(conf, e) < 0 ? EXIT_CONFIG : 0;
+	return conf_check_secrets(conf, e) < 0 ||
+	    drivers_check(conf, e) < 0 ? EXIT_CONFIG : 0;
 }
 
 /* --once: this process is the worker, beside any daemon that runs. */

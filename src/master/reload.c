@@ -7,6 +7,7 @@
 
 #include <bsd/string.h>
 
+#include "drivers/drivers.h"
 #include "master/log_head.h"
 #include "util/clock.h"
 #include "util/duration.h"
@@ -138,10 +139,8 @@ load_again(struct master *m, int64_t began_at)
 	struct err	 e;
 	struct conf	*fresh = conf_load(m->a->conf_path, m->a->override, &e);
 
-	if (fresh == NULL || conf_check_mysql_secret(fresh, &e) < 0 ||
-	    conf_check_nats_secret(fresh, &e) < 0 ||
-	    conf_check_http_secrets(fresh, &e) < 0 ||
-	    conf_check_kafka_secrets(fresh, &e) < 0) {
+	if (fresh == NULL || conf_check_secrets(fresh, &e) < 0 ||
+	    drivers_check(fresh, &e) < 0) {
 		refuse_reload(m, SCOREBOARD_RELOAD_WRONG, began_at, &e);
 		conf_free(fresh);
 		return NULL;

@@ -302,15 +302,46 @@ START_TEST(too_long_a_message_is_refused)
 }
 END_TEST
 
-/* A property that the library does not know is told when it is opened. */
+static const struct {
+	const char	*client, *error;	/* NULL: it is taken */
+} properties[] = {
+	{ "client: {linger.mss: 5}", "kafka.client: linger.mss: No such" },
+	{ "client: {compression.type: lz5}",
+	  "kafka.client: compression.type: Invalid value \"lz5\"" },
+	{ "client: {linger.ms: 300}",
+	  "kafka.client: linger.ms: must be less than 300, " },
+	{ "client: {compression.type: lz4, linger.ms: 299.5}", NULL },
+	{ "client_files: {ssl.key.passwords: FILE}",
+	  "kafka.client_files: ssl.key.passwords: librdkafka has no such" },
+	{ "client_files: {linger.ms: FILE}",
+	  "kafka.client_files: linger.ms: its value is refused" },
+};
+
+/* What -t refuses before a broker is asked, and open refuses as well. */
 START_TEST(wrong_property_is_told)
 {
+	const char	*error = properties[_i].error;
+	char		 file[] = "/tmp/check_kafka.XXXXXX", text[200];
+	char		*at = strstr(properties[_i].client, "FILE");
+	FILE		*f = fdopen(mkstemp(file), "w");
+	bool		 is_open;
+
+	fputs("hunter2\n", f);
+	fclose(f);
+	snprintf(text, sizeof(text), ", %.*s%s%s", at == NULL ? 100 : (int)(at -
+	    properties[_i].client), properties[_i].client, at == NULL ? "" :
+	    file, at == NULL ? "" : "}");
 	begin("");
 	pub_free(&pub);
 	conf_free(conf);
-	pub = kafka_new(load(", client: {linger.mss: 5}"), "check");
-	ck_assert_int_eq(pub.ops->open(pub.arg, &e), -1);
-	ck_assert_msg(strstr(e.text, "linger.mss") != NULL, "%s", e.text);
+	pub = kafka_new(load(text), "check");
+	ck_assert_int_eq(kafka_check(conf, &e), error == NULL ? 0 : -1);
+	ck_assert_msg(error == NULL || (strstr(e.text, ": line 3: ") != NULL &&
+	    strstr(e.text, error) != NULL), "%s", e.text);
+	ck_assert_ptr_null(strstr(e.text, "hunter2"));
+	is_open = pub.ops->open(pub.arg, &e) == 0;
+	ck_assert_msg(is_open == (error == NULL), "%s", e.text);
+	unlink(file);
 	end();
 }
 END_TEST
@@ -330,7 +361,8 @@ main(void)
 	tcase_add_loop_test(tc, partition_is_that_of_java, 0,
 	    sizeof(java) / sizeof(java[0]));
 	tcase_add_test(tc, too_long_a_message_is_refused);
-	tcase_add_test(tc, wrong_property_is_told);
+	tcase_add_loop_test(tc, wrong_property_is_told, 0,
+	    sizeof(properties) / sizeof(properties[0]));
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -108,6 +108,20 @@ if [ "$(id -u)" -eq 0 ]; then
 	done
 fi
 
+# What only the library of a driver can tell; no broker is asked.
+{
+	sed 's|^publish: {|&driver: kafka, |; /^nats: {/d' "$DIR/good.yml"
+	echo 'kafka: {client: {linger.mss: 5}}'
+} > "$CONF"
+LINE=$(wc -l < "$CONF")
+for how in -f -t --once; do
+	master 78 "outbox.yml: line $LINE: kafka.client: linger.mss: No such" \
+	    'a property that librdkafka does not know' "$how"
+done
+OUT=$("$OUTBOXCTL" -c "$CONF" doctor 2>&1)
+like "$OUT" "^fail .*line $LINE: kafka.client: linger.mss: No such" \
+    'doctor: a property that librdkafka does not know'
+
 # broken LINE REGEX NAME: with this line in the section nats
 broken() {
 	sed "s|^nats: {|nats: {$1, |" "$DIR/good.yml" > "$CONF"

@@ -477,23 +477,52 @@ START_TEST(destination_of_many_routes_is_cut)
 }
 END_TEST
 
-/* The secrets of http are read only if something is sent there. */
-START_TEST(http_secrets_are_checked)
-{
-	static const char	 keys[] = "http:\n  endpoint: http://h\n"
-				    "  signing_keys:\n"
-				    "  - {id: k, file: /nonexistent/k}\n";
-	struct err		 e;
-	struct conf		*c;
-	char			*doc;
+/* A key, a mapping of files, a field of records: whose driver, and the line. */
+static const struct {
+	const char	*driver, *doc, *key, *what;
+} secrets[] = {
+	{ "nats", "nats: {user: u, password_file: /none/x}",
+	  "nats.password_file", "/none/x: " },
+	{ "nats", "nats: {user: u, password_env: NO_SUCH}",
+	  "nats.password_env", "NO_SUCH" },
+	{ "nats", "nats: {token_file: /none/x}", "nats.token_file", "" },
+	{ "nats", "nats: {credentials_file: /none/x}",
+	  "nats.credentials_file", "" },
+	{ "nats", "nats: {tls: {cert: /none/c, key: /none/x}}",
+	  "nats.tls.key", "" },
+	{ "http", "http: {endpoint: 'http://h', token_env: NO_SUCH}",
+	  "http.token_env", "" },
+	{ "http", "http: {endpoint: 'http://h', tls: {cert: /none/c, "
+	  "key: /none/x}}", "http.tls.key", "" },
+	{ "http", "http: {endpoint: 'http://h', signing_keys: [{id: k, "
+	  "file: /none/x}]}", "http.signing_keys", "k: /none/x: " },
+	{ "http", "http: {endpoint: 'http://h', headers: [{name: X-A, "
+	  "file: /none/x}]}", "http.headers", "X-A: /none/x: " },
+	{ "kafka", "kafka: {sasl: {mechanism: PLAIN, user: u, "
+	  "password_file: /none/x}}", "kafka.sasl.password_file", "" },
+	{ "kafka", "kafka: {client_files: {ssl.key.password: /none/x}}",
+	  "kafka.client_files", "ssl.key.password: /none/x: " },
+	{ "kafka", "kafka: {tls: {cert: /none/c, key: /none/x}}",
+	  "kafka.tls.key", "" },
+};
 
-	c = must_load(keys);
-	ck_assert_int_eq(conf_check_http_secrets(c, &e), 0);
-	conf_free(c);
-	doc = xasprintf("%spublish: {driver: http}\n", keys);
+/* Those of a destination are read only if something is sent there. */
+START_TEST(secrets_are_checked)
+{
+	struct err	 e;
+	struct conf	*c;
+	char		*doc = xasprintf("publish: {driver: discard}\n%s\n",
+			    secrets[_i].doc);
+
 	c = must_load(doc);
-	ck_assert_int_eq(conf_check_http_secrets(c, &e), -1);
-	check_error(&e, 5, "http.signing_keys", "k: /nonexistent/k: ");
+	ck_assert_int_eq(conf_check_destination_secrets(c, &e), 0);
+	conf_free(c);
+	free(doc);
+	doc = xasprintf("publish: {driver: %s}\n%s\n", secrets[_i].driver,
+	    secrets[_i].doc);
+	c = must_load(doc);
+	ck_assert_int_eq(conf_check_destination_secrets(c, &e), -1);
+	check_error(&e, 3, secrets[_i].key, secrets[_i].what);
 	conf_free(c);
 	free(doc);
 }
@@ -1374,7 +1403,7 @@ add_files(TCase *tc)
 	tcase_add_loop_test(tc, destination_has_words, 0,
 	    NROWS(destinations));
 	tcase_add_test(tc, destination_of_many_routes_is_cut);
-	tcase_add_test(tc, http_secrets_are_checked);
+	tcase_add_loop_test(tc, secrets_are_checked, 0, NROWS(secrets));
 	tcase_add_loop_test(tc, unsafe_is_told, 0, NROWS(warnings));
 	tcase_add_loop_test(tc, dump_hides_headers, 0,
 	    NROWS(header_names));

@@ -16,9 +16,7 @@ ctl_has_secrets(const struct ctl *c, struct err *e)
 	if (needs < NEEDS_HOST && conf_check_mysql_secret(c->conf, e) < 0)
 		return false;
 	return (needs != NEEDS_SERVERS && needs != NEEDS_STATE) ||
-	    (conf_check_nats_secret(c->conf, e) == 0 &&
-	    conf_check_http_secrets(c->conf, e) == 0 &&
-	    conf_check_kafka_secrets(c->conf, e) == 0);
+	    conf_check_destination_secrets(c->conf, e) == 0;
 }
 
 bool

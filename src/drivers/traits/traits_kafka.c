@@ -10,6 +10,8 @@
 
 /* The first match counts; the errors are those of librdkafka. */
 static const struct advice advice[] = {
+	{ ": kafka.client", "correct it in the file; outbox-master -t checks "
+	  "it" },
 	{ "may not read", "let the user of kafka.sasl read the topic: the "
 	  "operations Read and Describe" },
 	{ "Topic authorization failed", "let the user of kafka.sasl write to "
@@ -71,16 +73,9 @@ static void
 put_remedy(const struct conf *conf, const struct conf_route *rule,
     const char *error, struct buf *b)
 {
-	const char	*known = advice_find(advice, error);
-
 	(void)rule;
-	if (known != NULL) {
-		buf_str(b, known);
-		return;
-	}
-	buf_str(b, "start the brokers at ");
-	conf_put_list(b, &conf->kafka.brokers, " or ");
-	buf_str(b, ", or correct kafka.brokers");
+	advice_put(advice, error, "brokers", &conf->kafka.brokers,
+	    "kafka.brokers", b);
 }
 
 const struct driver_traits traits_kafka = {

@@ -85,16 +85,9 @@ static void
 put_remedy(const struct conf *conf, const struct conf_route *rule,
     const char *error, struct buf *b)
 {
-	const char	*known = advice_find(advice, error);
-
 	(void)rule;
-	if (known != NULL) {
-		buf_str(b, known);
-		return;
-	}
-	buf_str(b, "start the NATS server at ");
-	conf_put_list(b, &conf->nats.servers, " or ");
-	buf_str(b, ", or correct nats.servers");
+	advice_put(advice, error, "NATS server", &conf->nats.servers,
+	    "nats.servers", b);
 }
 
 const struct driver_traits traits_nats = {
