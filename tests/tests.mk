@@ -5,7 +5,7 @@
 # first.
 
 contract_tests = check_plan check_claim check_store check_db check_hostile \
-	check_block check_class check_fleet check_galera check_marks \
+	check_block check_class check_fleet check_galera \
 	check_candidates check_bus \
 	check_verdict check_stream_audit check_driver
 system_tests = \
@@ -231,7 +231,6 @@ check_driver_SOURCES = tests/driver/check_driver.c \
 check_fleet_SOURCES = tests/store/check_fleet.c
 check_galera_SOURCES = tests/store/check_galera.c
 check_hostile_SOURCES = tests/mysql/check_hostile.c
-check_marks_SOURCES = tests/store/check_marks.c
 check_plan_SOURCES = tests/store/check_plan.c
 check_store_SOURCES = tests/store/check_store.c tests/store/store_back.c \
 	tests/store/store_candidates.c tests/store/store_lease.c \

@@ -13,11 +13,11 @@
  */
 static const char *const	statements[] = {
 	"acquire", "backlog", "begin", "binlog", "block", "blocked", "bump",
-	"bump own", "bury", "candidates", "claim", "clear marks", "commit",
-	"compare dead", "compare events", "compare rows", "counts",
+	"bump own", "bury", "candidates", "claim", "commit", "compare dead",
+	"compare events", "compare rows", "counts",
 	"delivered", "fetch", "fetch away", "former label", "give back",
 	"glance", "halt", "heartbeat", "history", "holes", "in doubt", "keep",
-	"leases", "leave", "mark", "newest", "now", "park", "partitions",
+	"leases", "leave", "newest", "now", "park", "partitions",
 	"prune", "purge", "reconcile", "register", "registry", "release",
 	"renew", "repartition", "retention", "retry", "rollback", "rows found",
 	"schedule", "scheduled", "schema", "scrub", "send again", "server",

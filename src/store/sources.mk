@@ -11,7 +11,6 @@ liboutbox_a_SOURCES += \
 	src/store/store_counts.c \
 	src/store/store_fit.c \
 	src/store/store_impl.h \
-	src/store/store_in_doubt_mark.c \
 	src/store/store_index.c \
 	src/store/store_lease.c \
 	src/store/store_msg.c \

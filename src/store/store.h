@@ -301,7 +301,6 @@ struct lease {
 	uint64_t	epoch;
 	bool		mine;		/* this worker's, not expired */
 	bool		free;		/* no owner, or expired */
-	uint64_t	in_doubt_upto;	/* a former owner's bound; or 0 */
 };
 
 struct live_worker {
@@ -380,23 +379,6 @@ struct range {
 	uint64_t	 epoch;
 	size_t		 limit;
 };
-
-/*
- * store_in_doubt_mark.c - leases that a worker of a former version has marked
- *
- * Such a worker sent messages before their claim was committed.  If a crash of
- * the server undid the claim, only the mark of the lease tells it.
- */
-
-/*
- * Copy the marks of the leases to those of these rows that they cover.  To be
- * called before a claim if a lease has in_doubt_upto.
- */
-int	store_mark_rows_in_doubt(struct store *, const uint64_t *sequences,
-	    size_t n, struct err *);
-
-/* Remove the marks that all their rows have a copy of. */
-int	store_clear_in_doubt_marks(struct store *, struct err *);
 
 /*
  * store_candidates.c, store_claim.c - candidates, claims and messages

@@ -140,11 +140,10 @@ store_park(struct store *s, const struct range *ranges, size_t nranges,
 	store_sql(s, "UPDATE {outbox} AS o {primary} "
 	    "STRAIGHT_JOIN {partitions} AS p FORCE INDEX (PRIMARY) "
 	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
-	    "SET {o.partition_key} = CASE:labels END:doubt "
+	    "SET {o.partition_key} = CASE:labels END "
 	    "WHERE {o.global_sequence} IN (:rows) "
 	    "AND {o.published_at} IS NULL" STORE_FENCE,
 	    SQL_PUT("labels", s, put_parked_labels(s, lanes, n)),
-	    SQL_PUT("doubt", s, store_put_doubt_of_lease(s)),
 	    SQL_PUT("rows", s, put_parked_rows(s, lanes, n)),
 	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "park", NULL, e);

@@ -57,7 +57,6 @@ struct store {
 	enum store_profile	 profile;
 	/* What was learnt last; and by the connections before this one. */
 	enum { SERVED_NOTHING, SERVED_PILLAR, SERVED_ALL } learnt, served;
-	bool			 marked;	/* leases may have marks */
 	char			 id[IDENT_SIZE];
 	char			 away[AWAY_SIZE];
 	const char		*instance;	/* of the master; NULL: none */
@@ -158,16 +157,6 @@ void	store_make_fit(const struct store *, enum store_fit, const char *,
 	    size_t, struct buf *);
 void	store_make_error_fit(const struct store *, enum store_fit,
 	    const char *, struct buf *);
-
-/*
- * store_in_doubt_mark.c: ", ..." after the SET of an UPDATE of rows o and their
- * leases p: copies a former owner's mark to the rows without a claim that it
- * covers.
- */
-void	store_put_doubt_of_lease(struct store *);
-
-/* Do the tables have the columns for marks? */
-bool	store_has_in_doubt_marks(const struct store *);
 
 /*
  * store_counts.c: three columns and their FROM; what was read of them, the first

@@ -123,8 +123,8 @@ lease_by_label(const void *a, const void *b)
 }
 
 /* Columns of the view: what a worker says, and the first of the counts. */
-#define AWAY_AT		7
-#define COUNTS_AT	8
+#define AWAY_AT		5
+#define COUNTS_AT	6
 
 /* One row, of any of the three kinds. */
 static int
@@ -158,8 +158,6 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 	l->epoch = db_u64(row, 2);
 	l->mine = db_u64(row, 3) != 0;
 	l->free = db_u64(row, 4) != 0;
-	if (db_u64(row, 5) != l->epoch)
-		l->in_doubt_upto = db_u64(row, 6);
 	v->nleases++;
 	return 0;
 }
@@ -183,21 +181,19 @@ store_view(struct store *s, const struct labels *leases,
 	 */
 	store_sql(s, "(SELECT id, NULL, TIMESTAMPDIFF(MICROSECOND, "
 	    "'1970-01-01', heartbeat_until), TIMESTAMPDIFF(MICROSECOND, "
-	    "updated_at, heartbeat_until), NULL, NULL, NULL, :away, "
+	    "updated_at, heartbeat_until), NULL, :away, "
 	    "NULL, NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
 	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
-	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", :marks, NULL, NULL, NULL, "
-	    "NULL FROM {partitions}:these):counts",
+	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", NULL, NULL, NULL, NULL "
+	    "FROM {partitions}:these):counts",
 	    SQL_EITHER("away", store_is_full(s), "away", "NULL"),
-	    SQL_SILENT(s), SQL_EITHER("marks", store_has_in_doubt_marks(s),
-	    "in_doubt_epoch, in_doubt_upto", "NULL, NULL"),
-	    SQL_IF("these", leases != NULL,
+	    SQL_SILENT(s), SQL_IF("these", leases != NULL,
 	    " WHERE partition_key IN (:labels)"),
 	    SQL_LABELS("labels", leases != NULL ? leases->list : NULL,
 	    leases != NULL ? leases->n : 0),
 	    SQL_IF("counts", !from_file,
-	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
-	    "NULL, " STORE_COUNTS ")"));
+	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, "
+	    STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)
 		return -1;
 	v->workers = xcalloc(db_nrows(found) + 1, sizeof(*v->workers));

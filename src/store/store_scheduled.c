@@ -55,12 +55,11 @@ store_schedule(struct store *s, const struct range *ranges, size_t nranges,
 	    "ON p.partition_key = COALESCE({o.partition_key}, '') "
 	    "SET {o.partition_key} = CONCAT(" MARK ", "
 	    "DATE_FORMAT({o.scheduled_at}, " TIME_FORMAT "), "
-	    "COALESCE({o.partition_key}, '')):doubt "
+	    "COALESCE({o.partition_key}, '')) "
 	    "WHERE {o.global_sequence} IN (:rows) "
 	    "AND {o.published_at} IS NULL "
 	    "AND {o.claim_token} IS NULL AND {o.scheduled_at} > NOW(6)"
-	    STORE_FENCE, SQL_PUT("doubt", s, store_put_doubt_of_lease(s)),
-	    SQL_LIST("rows", sequences, n),
+	    STORE_FENCE, SQL_LIST("rows", sequences, n),
 	    SQL_EPOCHS("epochs", ranges, nranges));
 	return store_exec(s, "schedule", NULL, e);
 }

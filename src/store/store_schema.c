@@ -100,12 +100,6 @@ static const struct part {
 
 #define NPARTS	(sizeof(parts) / sizeof(parts[0]))
 
-/* The marks of a former version, in the leases: all of these or none. */
-static const char *const	marks[] = {
-	"in_doubt_since", "in_doubt_upto", "in_doubt_epoch"
-};
-#define NMARKS	(sizeof(marks) / sizeof(marks[0]))
-
 #define COST_OF_AUDIT \
 	"acknowledged messages that the broker loses are not found"
 
@@ -204,7 +198,6 @@ struct needed {
 		char		 odd_type[64];	/* and is this; "": it is one */
 	} items[NPARTS * COLUMNS_MAX];
 	size_t	n;
-	size_t	nmarks;		/* that the leases have */
 };
 
 /* A column that there is. */
@@ -218,10 +211,6 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 	const char			*digits = db_nullable(rows, 2);
 	bool				 stamped;
 
-	for (size_t i = 0; i < NMARKS; i++)
-		if (strcmp(s->tables[T_PARTITIONS], table) == 0 &&
-		    strcasecmp(marks[i], name) == 0)
-			k->nmarks++;
 	store_mark_there(s, table, name);
 	store_learn_fit(s, table, name, db_nullable(rows, 3), db_u64(rows, 4));
 	for (enum store_table t = 0; t < NTABLES; t++)
@@ -367,7 +356,6 @@ store_learn_columns(struct store *s, struct err *e)
 	while (db_next(rows))
 		mark_column(s, rows, &needed);
 	db_rows_free(rows);
-	s->marked = needed.nmarks == NMARKS;
 	return learn_profile(s, &needed, e);
 }
 

@@ -175,12 +175,6 @@ bool	store_fits(const struct store *, enum store_fit, const char *,
 	    size_t);
 
 /*
- * Append what in_doubt_since of the outbox becomes if a row is in doubt no
- * more: NULL, or now.
- */
-void	store_put_doubt_ended(struct store *);
-
-/*
  * Row o, which has no claim, is not put off; and in how many milliseconds it is
  * due.  A time that the server gave with the INSERT is no wish: such a row is
  * due although its time lies ahead, as when the clock was put back.  So is one

@@ -537,25 +537,12 @@ store_in_doubt_ever(struct store *s, const struct batch *b,
 	return store_exec(s, "in doubt", NULL, e);
 }
 
-/* A mark that covers the row would set the doubt again. */
-void
-store_put_doubt_ended(struct store *s)
-{
-	store_put(s, ":ended", SQL_EITHER("ended", store_has_in_doubt_marks(s),
-	    "IF(EXISTS (SELECT 1 FROM {partitions} AS p "
-	    "WHERE p.partition_key = COALESCE({outbox.partition_key}, '') "
-	    "AND p.in_doubt_epoch <> p.lease_epoch "
-	    "AND p.in_doubt_upto >= {outbox.global_sequence}), {now}, NULL)",
-	    "NULL"));
-}
-
 int
 store_not_in_doubt(struct store *s, const struct batch *b,
     const uint64_t *sequences, size_t n, struct err *e)
 {
 	store_sql(s, "UPDATE {outbox} {primary} "
-	    "SET {in_doubt_since} = :doubt_ended" STORE_HELD,
-	    SQL_PUT("doubt_ended", s, store_put_doubt_ended(s)),
+	    "SET {in_doubt_since} = NULL" STORE_HELD,
 	    SQL_LIST("held", sequences, n), SQL_TEXT("token", b->token));
 	return store_exec(s, "in doubt", NULL, e);
 }

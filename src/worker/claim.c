@@ -11,10 +11,9 @@
 #include "util/xalloc.h"
 
 void
-claim_init(struct claim *c, const struct conf *conf, struct store *store,
-    const struct fleet *fleet)
+claim_init(struct claim *c, const struct conf *conf, struct store *store)
 {
-	*c = (struct claim){ .store = store, .fleet = fleet };
+	*c = (struct claim){ .store = store };
 	memory_budget_init(&c->budget, conf);
 }
 
@@ -25,17 +24,8 @@ stamp_and_fetch(struct claim *c, struct picks *k, struct batch *b,
 	struct range		ranges[STORE_RANGES];
 	struct claim_set	set = { ranges, picks_ranges(k, ranges),
 				    k->sequences, k->n };
-	bool			marked = false;
 
-	/* Mark rows that a worker of a former version may have sent. */
-	for (size_t i = 0; i < k->n && !marked; i++)
-		marked = fleet_is_in_doubt(
-		    c->fleet->parts.items[k->items[i].part->number],
-		    k->items[i].sequence);
-	if (marked && store_mark_rows_in_doubt(c->store, k->sequences, k->n,
-	    e) < 0)
-		return -1;
-	if (marked || !batch_keep(&k->ahead, k->sequences, k->n))
+	if (!batch_keep(&k->ahead, k->sequences, k->n))
 		batch_free(&k->ahead);
 	if (store_claim(c->store, &set, b, claimed, e) < 0)
 		return -1;

@@ -1,8 +1,7 @@
 /*
  * claim.h - stamps and fetches picked rows: the result is a batch
  *
- * The second stage of a tick.  It reads the picks of the backlog and the
- * partitions of the fleet.
+ * The second stage of a tick.
  */
 #ifndef OUTBOX_CLAIM_H
 #define OUTBOX_CLAIM_H
@@ -16,16 +15,13 @@
 #include "store/store.h"
 #include "util/err.h"
 #include "worker/backlog.h"
-#include "worker/fleet.h"
 
 struct claim {
 	struct store		*store;
-	const struct fleet	*fleet;
 	struct memory_budget	 budget;
 };
 
-void	claim_init(struct claim *, const struct conf *, struct store *,
-	    const struct fleet *);
+void	claim_init(struct claim *, const struct conf *, struct store *);
 
 /*
  * Claim the picked rows, one at least, and fetch those that are ours then into

@@ -417,8 +417,6 @@ check_leases(struct fleet *f, int64_t now, struct err *e)
 int
 fleet_round(struct fleet *f, int64_t now, struct err *e)
 {
-	bool	marks = false;
-
 	if (now >= f->lease_until && f->conf->worker.leasing) {
 		f->nlost += f->nowned;
 		fleet_drop(f);
@@ -426,12 +424,5 @@ fleet_round(struct fleet *f, int64_t now, struct err *e)
 	}
 	if (fleet_keep_alive(f, now, e) < 0)
 		return -1;
-	if (now < f->read_at)
-		return 0;
-	/* Remove marks of a former version's workers once no row needs them. */
-	for (size_t i = 0; i < f->parts.n; i++)
-		marks = marks || fleet_is_in_doubt(f->parts.items[i], 1);
-	if (marks && store_clear_in_doubt_marks(f->store, e) < 0)
-		return -1;
-	return check_leases(f, now, e);
+	return now < f->read_at ? 0 : check_leases(f, now, e);
 }

@@ -33,9 +33,6 @@
 struct leased_label {
 	char		label[MSG_LABEL];
 	uint64_t	epoch;
-	uint64_t	in_doubt_upto;	/* mark of a former version's worker:
-					   rows up to here may be in the
-					   stream */
 };
 
 /* One label, or a class of labels; owned as a whole or not at all. */
@@ -156,8 +153,5 @@ void	fleet_clear_report(struct fleet *);
  */
 void	fleet_former_was_used(struct fleet *);
 int	fleet_note_former(struct fleet *, struct err *);
-
-/* Is this row covered by such a mark? */
-bool	fleet_is_in_doubt(const struct partition *, uint64_t sequence);
 
 #endif

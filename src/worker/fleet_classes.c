@@ -60,15 +60,6 @@ fleet_group(const struct fleet *f, const struct store_view *v, size_t *n)
 	return of;
 }
 
-bool
-fleet_is_in_doubt(const struct partition *p, uint64_t sequence)
-{
-	for (size_t i = 0; i < p->nlabels; i++)
-		if (sequence <= p->labels[i].in_doubt_upto)
-			return true;
-	return false;
-}
-
 /*
  * Owning
  */
@@ -225,7 +216,6 @@ fleet_adopt(struct fleet *f, const struct store_view *v)
 
 			strlcpy(l->label, from->label, sizeof(l->label));
 			l->epoch = from->epoch;
-			l->in_doubt_upto = from->in_doubt_upto;
 		}
 		now.items[now.n++] = p;
 	}

@@ -30,7 +30,7 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	t->relay = relay;
 	backlog_init(&t->backlog, conf, store);
 	in_doubt_init(&t->in_doubt, conf, store, relay);
-	claim_init(&t->claim, conf, store, fleet);
+	claim_init(&t->claim, conf, store);
 	t->settle.store = store;
 }
 

@@ -124,18 +124,6 @@ wait_for_locks(unsigned n)
 }
 
 void
-add_mark_columns(void)
-{
-	if (strcmp(sql_text("SELECT COUNT(*) FROM information_schema.columns "
-	    "WHERE table_schema = DATABASE() AND column_name IN "
-	    "('in_doubt_upto', 'in_doubt_epoch')"), "0") == 0)
-		sql("ALTER TABLE outbox_partitions "
-		    "ADD in_doubt_since TIMESTAMP(6) NULL DEFAULT NULL, "
-		    "ADD in_doubt_upto BIGINT UNSIGNED NULL DEFAULT NULL, "
-		    "ADD in_doubt_epoch BIGINT UNSIGNED NULL DEFAULT NULL");
-}
-
-void
 kill_thread(unsigned long thread)
 {
 	sql("KILL %lu", thread);

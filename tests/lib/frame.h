@@ -52,9 +52,6 @@ void		 end_store(void);
 const char	*logged(void);
 void		 wait_for_locks(unsigned n);
 
-/* Give the leases the columns for marks, as in tables of a former version. */
-void		 add_mark_columns(void);
-
 /* Kill this connection, or the account's latest one; waits until it ended. */
 void		 kill_thread(unsigned long thread);
 void		 kill_latest(void);

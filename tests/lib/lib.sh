@@ -304,12 +304,6 @@ moved_keys() { sql "SELECT COUNT(*) FROM (SELECT 1 FROM events JOIN outbox
     ON sequence = global_sequence GROUP BY stream_id
     HAVING COUNT(DISTINCT partition_key) > 1) AS several"; }
 
-# Give the leases the columns for marks, as in tables of a former version.
-mark_columns() { sql 'ALTER TABLE outbox_partitions
-    ADD in_doubt_since TIMESTAMP(6) NULL DEFAULT NULL,
-    ADD in_doubt_upto BIGINT UNSIGNED NULL DEFAULT NULL,
-    ADD in_doubt_epoch BIGINT UNSIGNED NULL DEFAULT NULL'; }
-
 # Does the binlog listener run?  With lease_renew 20: is no lease due to be
 # renewed soon?
 has_listener() { is_sql "SELECT COUNT(*) FROM information_schema.processlist

@@ -74,9 +74,8 @@
  * duplicate window, and this stream remembers every id.  Also statements that
  * fail: one that was not executed is a worker that rests, one whose answer is
  * lost finds itself done, a worker that drops its batch is one that dies.  And
- * claims that the server loses after their messages were sent: with workers of
- * a former version check_marks has these, with a server that loses what it has
- * committed check_stream_audit and chaos.
+ * claims that the server loses after their messages were sent: check_stream_audit
+ * and chaos have these.
  */
 
 #define N		3	/* messages, in order of their sequence */

@@ -112,23 +112,6 @@ START_TEST(found_and_absent_are_told_apart)
 }
 END_TEST
 
-/* The lease would say it again: from now on, that is. */
-START_TEST(absent_rows_under_a_mark_are_in_doubt_anew)
-{
-	add_mark_columns();
-	ck_ok(store_learn(st, &e));
-	sql("UPDATE outbox_partitions SET in_doubt_since = NOW(6) - INTERVAL 1 "
-	    "HOUR, in_doubt_upto = 1001, in_doubt_epoch = lease_epoch - %d",
-	    _i);
-	take_in_doubt(1000, 1002, 100);
-	ck_assert_str_eq(resolve(), "UUU");
-	ck_rows(_i == 1 ? "1000,1001" : "NULL", "claim_token IS NOT NULL AND "
-	    "in_doubt_since > NOW(6) - INTERVAL 20 SECOND");
-	ck_sql(_i == 1 ? "1" : "3", "SELECT COUNT(*) FROM outbox "
-	    "WHERE claim_token IS NOT NULL AND in_doubt_since IS NULL");
-}
-END_TEST
-
 /* What was there before it was replayed is not what is looked for. */
 START_TEST(replay_is_not_found_by_its_first_message)
 {
@@ -979,8 +962,6 @@ add_doubts(Suite *s, const struct kind *k)
 	tcase_add_loop_test(tc, only_old_doubts_are_looked_for, 0,
 	    NROWS(ages));
 	tcase_add_test(tc, found_and_absent_are_told_apart);
-	tcase_add_loop_test(tc, absent_rows_under_a_mark_are_in_doubt_anew, 0,
-	    2);
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
 	tcase_add_test(tc, moments_may_be_whole_seconds);
 	tcase_add_test(tc, long_look_takes_many_turns);

@@ -291,17 +291,6 @@ START_TEST(fence_names_all_labels)
 }
 END_TEST
 
-/* One that covers a row of any of its leases covers the class. */
-START_TEST(marks_are_those_of_all_labels)
-{
-	struct partition	*p = partition_of(&fleet, "p02");
-
-	ck_assert(!fleet_is_in_doubt(p, 1));
-	p->labels[1].in_doubt_upto = 9;
-	ck_assert(fleet_is_in_doubt(p, 9) && !fleet_is_in_doubt(p, 10));
-}
-END_TEST
-
 START_TEST(lane_of_a_class)
 {
 	struct msg	 msgs[2] = { { .partition = bytes_of("p00"),
@@ -609,7 +598,6 @@ add_classes(Suite *s, const struct kind *k)
 	tcase_add_test(tc, rows_of_a_class_are_merged);
 	tcase_add_test(tc, cut_label_limits_the_others);
 	tcase_add_loop_test(tc, fence_names_all_labels, 0, 2);
-	tcase_add_test(tc, marks_are_those_of_all_labels);
 	tcase_add_test(tc, lane_of_a_class);
 	tcase_add_test(tc, former_labels_are_noted);
 	tcase_add_loop_test(tc, count_is_changed_or_refused, 0,

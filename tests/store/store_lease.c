@@ -122,12 +122,12 @@ mix_leases(void)
 START_TEST(leases_are_listed)
 {
 	static const struct lease	want[] = {
-		{ "Z", 0, false, true, 0 },
-		{ "mine", 3, true, false, 0 },
-		{ "mine-old", 3, false, true, 0 },
-		{ "none", 0, false, true, 0 },
-		{ "other", 3, false, false, 0 },
-		{ "other-old", 3, false, true, 0 },
+		{ "Z", 0, false, true },
+		{ "mine", 3, true, false },
+		{ "mine-old", 3, false, true },
+		{ "none", 0, false, true },
+		{ "other", 3, false, false },
+		{ "other-old", 3, false, true },
 	};
 	struct lease			*leases;
 	size_t				 n;

@@ -52,8 +52,6 @@ begin		1	newcomer
 take over	3	newcomer
 commit		1	newcomer
 leave		2	leaver
-mark		1	marked
-clear marks	1	marked
 binlog		5	unheard
 '
 FIRST='
@@ -106,7 +104,6 @@ answer		3	nothing
 export OUTBOX_FAULT=$DIR/faults
 mkdir -p "$OUTBOX_FAULT/passed"
 start_servers
-mark_columns
 sql "GRANT REPLICATION SLAVE ON *.* TO 'outbox'@'localhost'"
 WORKERS=6
 LEASE_TTL=2 LEASE_RENEW=0.5 HEARTBEAT_TTL=2 CLAIM_TTL=4 IDLE=50 \
@@ -331,18 +328,6 @@ given() {
 	    lease_until = NOW(6) + INTERVAL 2 SECOND, lease_owner =
 		(SELECT id FROM outbox_workers WHERE id <> lease_owner LIMIT 1)
 	    WHERE partition_key = 'p03'"
-}
-# Former owners may have sent all rows up to some that come within seconds.
-marked() {
-	wait_for 30 is_sql 'SELECT COUNT(*) FROM outbox_partitions
-	    WHERE in_doubt_epoch <> lease_epoch' 0
-	arm "$1"
-	# All leases at once: that may be a deadlock with a claim.
-	for _ in 1 2 3; do
-		! sql "UPDATE outbox_partitions SET in_doubt_since = NOW(6),
-		    in_doubt_upto = (SELECT MAX(global_sequence) + 3000
-			FROM outbox), in_doubt_epoch = lease_epoch - 1" || return
-	done
 }
 forgotten() {
 	arm "$1"

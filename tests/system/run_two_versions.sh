@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# An upgrade from the version before, whose workers send while their claims
-# commit and mark their leases: it leaves rows in every state, then both work
-# side by side while their workers are killed, also while the tables are
+# An upgrade from the version before: it leaves rows in every state, then both
+# work side by side while their workers are killed, also while the tables are
 # upgraded.  Nothing is lost, twice or out of order.
 #
 # OUTBOX_BEFORE is a tree of that version with its build in _build/main; else
@@ -80,9 +79,6 @@ put() {
 
 rows() { sql "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL AND $1"; }
 has_rows() { [ "$(rows "$1")" -ge "$2" ]; }
-marked() { sql 'SELECT COUNT(*) FROM outbox_partitions
-    WHERE in_doubt_since IS NOT NULL'; }
-has_marks() { [ "$(marked)" -ge 1 ]; }
 
 # owns MASTER: so many partitions are its workers'
 owns() {
@@ -95,25 +91,17 @@ owned_by_new() {
 	is_sql 'SELECT COUNT(*) FROM outbox_partitions' "$(owns "$NEW")"
 }
 
-# What a mark covers is searched for in all of the stream since then: few.
 load() { produce_forever --keys 50 --payload 200 --rate 50 "${SHAPE[@]}"; }
 unload() {
 	kill -TERM "$PRODUCER"
 	wait "$PRODUCER"
 }
 
-# Rows with their leases; which are claimed, below the mark
-LEASED='outbox AS o JOIN outbox_partitions AS p USING (partition_key)'
-MARKED='o.claim_token IS NOT NULL AND o.global_sequence <= p.in_doubt_upto'
-
-# kill_marked: all of the version before, with messages on their way and leases
-# that are marked, as they are while few rows wait
-kill_marked() {
+# kill_old: all of the version before, with messages on their way
+kill_old() {
 	local workers
 	old_master
-	load
-	wait_for 20 has_marks
-	unload
+	wait_for 20 all_owned
 	freeze
 	produce --events 90 --keys 90 --bulk "${SHAPE[@]}"
 	wait_for 2 has_rows 'claim_token IS NOT NULL' 30
@@ -123,7 +111,6 @@ kill_marked() {
 	kill -KILL "$OLD" "${workers[@]}"
 	thaw
 	pause 3000		# the stream has them, and knows no id any more
-	[ "$(sql "SELECT COUNT(*) FROM $LEASED WHERE $MARKED")" -ge 9 ]
 }
 
 # leave_rows "STATE|CONDITION"...: what the version before leaves, rows in these
@@ -142,22 +129,15 @@ leave_rows() {
 	}
 	wait_for 20 has_rows "${1#*|}" 1
 	stop_master "$OLD"
-	for i in 1 2 3 4 5; do kill_marked && break; done
-	# Of some rows a crash of the server has undone the claim, some were
-	# found by another worker that was killed then.
-	i=$(sql "UPDATE $LEASED SET o.claim_token = NULL, o.in_doubt_since =
-	    IF(o.global_sequence % 3 = 0, o.available_at - INTERVAL 6 SECOND,
-	    NULL), o.available_at = NOW(6) - INTERVAL 9 SECOND
-	    WHERE $MARKED AND o.global_sequence % 3 < 2; SELECT ROW_COUNT()")
+	kill_old
+	# Some were found by another worker that was killed then.
+	sql "UPDATE outbox SET claim_token = NULL,
+	    in_doubt_since = available_at - INTERVAL 6 SECOND,
+	    available_at = NOW(6) - INTERVAL 9 SECOND
+	    WHERE claim_token IS NOT NULL AND global_sequence % 3 = 0"
 	load
-	# On a busy machine the version before may have marked none in time.
-	if [ "$i" -ge 1 ]; then
-		set -- 'in doubt|in_doubt_since IS NOT NULL' "$@"
-		ok 0 "$TABLES: rows below the marks of leases: $i"
-	else
-		ok 0 "$TABLES: rows below the marks # SKIP it left none"
-	fi
-	for i in "claimed|claim_token IS NOT NULL" "$@" \
+	for i in 'claimed|claim_token IS NOT NULL' \
+	    'in doubt|in_doubt_since IS NOT NULL' "$@" \
 	    'waiting|claim_token IS NULL AND available_at <= NOW(6)'; do
 		check "$TABLES: rows that are ${i%%|*}: $(rows "${i#*|}")" \
 		    has_rows "${i#*|}" 1
@@ -167,6 +147,7 @@ leave_rows() {
 # upgrade: beside the version before, then without it
 upgrade() {
 	local i
+	window 60	# the version before sends while its claims commit
 	start_master
 	NEW=$MASTER
 	old_master
@@ -200,7 +181,6 @@ upgrade() {
 	drains 120 "$TABLES: all is delivered"
 	check_stream "$TABLES: nothing is lost, twice or out of order" \
 	    --wait 10 --expect-dead "$1"
-	within 10 "$TABLES: no lease is marked any more" not has_marks
 	within 10 "$TABLES: no key is blocked" \
 	    is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 	stop_master "$NEW"

@@ -42,7 +42,6 @@ select_in_doubt(struct ctl *c, const uint64_t *list, size_t n)
 	    message_put_filter(c, SQL("{e.occurred_at}"))));
 }
 
-/* A lease's mark that covers them would set the doubt again, for longer. */
 static int
 resolve(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
     struct err *e)
@@ -53,8 +52,7 @@ resolve(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 	    "{claim_token} = NULL WHERE {published_at} IS NULL "
 	    "AND {global_sequence} IN (:rows)",
 	    SQL_EITHER("outcome", r->c->args.sent, "{published_at} = {now}",
-	    "{in_doubt_since} = :ended, {available_at} = :at_once"),
-	    SQL_PUT("ended", s, store_put_doubt_ended(s)),
+	    "{in_doubt_since} = NULL, {available_at} = :at_once"),
 	    SQL_PUT("at_once", s, store_put_at_once(s)),
 	    SQL_LIST("rows", list, n));
 	return store_exec(s, "resolve", changed, e);
