@@ -19,6 +19,8 @@
 #define CONF_MAX_WORKERS	256
 #define CONF_MAX_PARTITIONS	4096
 #define CONF_ROUTES_MAX		32
+#define CONF_PEOPLE_MAX		64
+#define CONF_PERSON_SIZE	64	/* of a person's name, with its NUL */
 
 /*
  * A claim must last this many ms longer than a publish may take: the time to
@@ -57,6 +59,14 @@ enum conf_recover { RECOVER_LOST, RECOVER_REPORT, RECOVER_OFF };
 enum conf_wake { WAKE_AUTO, WAKE_ON, WAKE_OFF };
 enum conf_at_start { AT_START_AUTO, AT_START_ON, AT_START_OFF };
 enum conf_log_format { FORMAT_TEXT, FORMAT_JSON };
+
+/* The changes that the monitor makes: POST /api/actions/NAME. */
+enum conf_action {
+	ACTION_RETRY, ACTION_DISCARD, ACTION_REPLAY, ACTION_PAUSE,
+	ACTION_RESUME, ACTION_RELEASE, ACTION_DEAD_RETRY, ACTION_DEAD_PURGE,
+	CONF_ACTIONS
+};
+extern const char *const	conf_actions[CONF_ACTIONS + 1];
 
 struct conf_list {
 	char	**items;
@@ -107,6 +117,14 @@ struct conf_signing_key {
 struct conf_header {
 	unsigned	 line;
 	char		*name, *value, *file;
+};
+
+/* An item of monitor.tokens: a person, and what that person may do. */
+struct conf_person {
+	unsigned	 line;
+	char		*name;
+	char		*file;		/* of the token */
+	struct conf_list may;		/* "read", "act", of conf_actions */
 };
 
 /* All durations are milliseconds. */
@@ -264,6 +282,7 @@ struct conf {
 		bool		 allow_remote;
 		struct conf_list hosts;
 		char		*token_file;	/* empty: none */
+		struct conf_records tokens;	/* conf_person */
 		bool		 require_token;
 	} monitor;
 	struct {
@@ -373,10 +392,19 @@ void		 conf_warn(const struct conf *,
 char		*conf_http_token(const struct conf *, struct err *);
 char		*conf_http_header(const struct conf_header *, struct err *);
 
-/* The token of monitor.token_file; NULL: see err.  Free it: secret_free(). */
-#define CONF_TOKEN_MIN	16	/* characters */
-char		*conf_monitor_token(const struct conf *, struct err *);
-int		 conf_check_monitor_token(const struct conf *, struct err *);
+#define CONF_TOKEN_MIN	16	/* characters of a token of the monitor */
+
+/* What the token of monitor.token_file is called, and so nobody else. */
+#define CONF_NOBODY	"monitor"
+
+/*
+ * Can this text be the name of a person: printable ASCII without a blank, not
+ * too long, and not CONF_NOBODY?
+ */
+bool		 conf_is_person(const char *);
+
+/* The changes that a person may make: a bit for each enum conf_action. */
+unsigned	 conf_may(const struct conf_person *);
 
 /*
  * Write the effective configuration as YAML that conf_load reads back, but for

@@ -329,9 +329,10 @@ check_monitor(const struct conf_draft *d, struct err *e)
 	const struct conf	*c = d->conf;
 	char			 host[CONF_HOST];
 
-	if (c->monitor.require_token && c->monitor.token_file[0] == '\0')
+	if (c->monitor.require_token && c->monitor.token_file[0] == '\0' &&
+	    c->monitor.tokens.n == 0)
 		return conf_blame(d, "monitor.require_token", e,
-		    "true needs monitor.token_file");
+		    "true needs monitor.token_file or monitor.tokens");
 	conf_url_host(c->monitor.listen, host);
 	if (c->monitor.listen[0] == '\0' || c->monitor.require_token ||
 	    c->monitor.allow_remote || conf_is_loopback(host))

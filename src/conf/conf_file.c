@@ -202,26 +202,33 @@ read_single(struct conf_draft *d, const struct conf_key *k, unsigned line,
 	    conf_in(d, line, k->name, e) : 0;
 }
 
+/*
+ * A list, or a single value for a list of one; name is that of the key, or of
+ * the field if base is a record.
+ */
 static int
-read_list(struct conf_draft *d, const struct conf_key *k, unsigned line,
-    const struct conf_node *list, struct err *e)
+read_list(const struct conf_draft *d, void *base, const struct conf_key *k,
+    const char *name, unsigned line, const struct conf_node *list,
+    struct err *e)
 {
-	if (list->type != NODE_LIST && !is_nothing(list) &&
-	    read_single(d, k, line, list, e) < 0)
-		return -1;
-	for (size_t i = 0; list->type == NODE_LIST && i < list->n; i++) {
-		const struct conf_node	*item = &list->items[i];
+	bool			 single = list->type != NODE_LIST;
+	const struct conf_node	*item = single ? list : list->items;
+	size_t			 n = single ? !is_nothing(list) : list->n;
 
-		if (reach(d, k->name, item, e) < 0)
+	for (; n > 0; n--, item++) {
+		unsigned	at = single ? line : item->line;
+
+		if (reach(d, name, item, e) < 0)
 			return -1;
 		if (item->type != NODE_TEXT)
-			return conf_fail(d, item->line, k->name, e,
-			    "expected a text, found %s", kind(item));
-		if (conf_set(d->conf, k, text_of(item), item->quoted, e) < 0)
-			return conf_in(d, item->line, k->name, e);
+			return conf_fail(d, at, name, e, "expected %s, found "
+			    "%s", single ? conf_wanted(k).text : "a text",
+			    kind(item));
+		if (conf_set(base, k, text_of(item), item->quoted, e) < 0)
+			return conf_in(d, at, name, e);
 	}
-	if (k->required && conf_is_empty(d->conf, k))
-		return conf_fail(d, line, k->name, e, "must not be empty");
+	if (k->required && conf_is_empty(base, k))
+		return conf_fail(d, line, name, e, "must not be empty");
 	return 0;
 }
 
@@ -294,7 +301,7 @@ add_record(struct conf *c, const struct conf_key *k, unsigned line,
 			*(char **)at = xstrdup("");
 		else if (field->inherits)
 			(void)conf_set(record, field, "", false, &ignored);
-		else
+		else if (field->type == CONF_ENUM)
 			*(int *)at = CONF_INHERIT;
 	}
 	return record;
@@ -313,8 +320,8 @@ check_record(const struct conf *c, const struct conf_key *k, struct err *e)
 		const int		*word = conf_field(last, field);
 
 		/* Required words are CONF_INHERIT until they are set. */
-		if (field->required && (field->type == CONF_STRING ?
-		    conf_is_empty(last, field) : *word == CONF_INHERIT))
+		if (field->required && (field->type == CONF_ENUM ?
+		    *word == CONF_INHERIT : conf_is_empty(last, field)))
 			return err_set(e, "an item must have the field %s",
 			    field->name);
 	}
@@ -426,6 +433,12 @@ read_record(struct conf_draft *d, const struct conf_key *k,
 		seen |= 1u << (field - k->fields);
 		if (reach(d, k->name, value, e) < 0)
 			return -1;
+		if (field->type == CONF_LIST) {
+			if (read_list(d, record, field, where, name->line,
+			    value, e) < 0)
+				return -1;
+			continue;
+		}
 		if (value->type != NODE_TEXT)
 			return conf_fail(d, name->line, where, e, "expected "
 			    "%s, found %s", conf_wanted(field).text,
@@ -453,7 +466,7 @@ read_value(struct conf_draft *d, const struct conf_key *k, unsigned line,
 	if (reach(d, k->name, value, e) < 0)
 		return -1;
 	if (k->type == CONF_LIST)
-		return read_list(d, k, line, value, e);
+		return read_list(d, d->conf, k, k->name, line, value, e);
 	if (k->type != CONF_MAP && k->type != CONF_RECORDS)
 		return read_single(d, k, line, value, e);
 	if (is_nothing(value))

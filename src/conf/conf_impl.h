@@ -11,6 +11,7 @@
  * conf_form.c	the forms that strings must have
  * conf_form_http.c	those of URLs and headers
  * conf_form_kafka.c	those of topics and properties
+ * conf_form_monitor.c	those of people and what they may do
  * conf_check.c	relations between keys
  * conf_check_publish.c	those of the destinations and columns
  * conf_secrets.c	files and variables with secrets
@@ -182,8 +183,8 @@ int		 conf_form_word(const char *, size_t max, const char *allowed,
 const char	*conf_form_placeholder(const char *, struct err *);
 
 /*
- * conf_form.c, conf_form_http.c, conf_form_kafka.c: 0, or -1 with an error.
- * Never called with "".
+ * conf_form.c, conf_form_http.c, conf_form_kafka.c, conf_form_monitor.c: 0, or
+ * -1 with an error.  Never called with "".
  */
 int		 conf_form_text(const char *, struct err *);
 int		 conf_form_path(const char *, struct err *);
@@ -223,6 +224,8 @@ int		 conf_form_topic(const char *, struct err *);
 int		 conf_form_property(const char *, struct err *);
 int		 conf_form_file_property(const char *, struct err *);
 int		 conf_form_mechanism(const char *, struct err *);
+int		 conf_form_person(const char *, struct err *);
+int		 conf_form_may(const char *, struct err *);
 int		 conf_form_route(const char *, struct err *);
 int		 conf_form_match(const char *, struct err *);
 int		 conf_form_alias(const char *, struct err *);

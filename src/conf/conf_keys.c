@@ -124,6 +124,21 @@ static const struct conf_key header_fields[] = {
 	  .help = "or the file whose first line is the value, a secret" },
 };
 
+static const struct conf_key person_fields[] = {
+	{ .name = "name", .type = CONF_STRING,
+	  .at = offsetof(struct conf_person, name),
+	  .check = conf_form_person, .required = true,
+	  .help = "name of the person, which the audit shows" },
+	{ .name = "file", .type = CONF_STRING,
+	  .at = offsetof(struct conf_person, file),
+	  .check = conf_form_path, .required = true,
+	  .help = "file whose first line is the token" },
+	{ .name = "may", .type = CONF_LIST,
+	  .at = offsetof(struct conf_person, may),
+	  .check = conf_form_may, .required = true,
+	  .help = "read, act, or a list of actions" },
+};
+
 const struct conf_key	conf_table[] = {
 	{ .name = "master.workers", .type = CONF_INT,
 	  .at = AT(master.workers), .dflt = "1",
@@ -614,6 +629,10 @@ const struct conf_key	conf_table[] = {
 	{ .name = "monitor.token_file", .type = CONF_STRING,
 	  .at = AT(monitor.token_file), .dflt = "", .check = conf_form_path,
 	  .help = "file with the token for changes; empty: none" },
+	{ .name = "monitor.tokens", .type = CONF_RECORDS,
+	  .at = AT(monitor.tokens), .dflt = "",
+	  FIELDS(person_fields, conf_person), .max_records = CONF_PEOPLE_MAX,
+	  .help = "people with tokens of their own, and what they may do" },
 	{ .name = "monitor.require_token", .type = CONF_BOOL,
 	  .at = AT(monitor.require_token), .dflt = "false",
 	  .help = "the token is needed to read, too" },

@@ -177,31 +177,3 @@ conf_http_header(const struct conf_header *h, struct err *e)
 		err_in(e, "http.headers: %s", h->name);
 	return value;
 }
-
-char *
-conf_monitor_token(const struct conf *c, struct err *e)
-{
-	const char	*file = c->monitor.token_file;
-	char		*token = secret_read(file, "", e);
-
-	if (token != NULL && strlen(token) >= CONF_TOKEN_MIN)
-		return token;
-	if (token != NULL)
-		err_set(e, "%s: the token is shorter than %d characters",
-		    file, CONF_TOKEN_MIN);
-	secret_free(token);
-	(void)err_in(e, "monitor.token_file");
-	return NULL;
-}
-
-int
-conf_check_monitor_token(const struct conf *c, struct err *e)
-{
-	char	*token;
-
-	if (c->monitor.token_file[0] == '\0')
-		return 0;
-	token = conf_monitor_token(c, e);
-	secret_free(token);
-	return token == NULL ? err_in(e, "%s", c->path) : 0;
-}

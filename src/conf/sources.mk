@@ -8,6 +8,7 @@ liboutbox_a_SOURCES += \
 	src/conf/conf_form.c \
 	src/conf/conf_form_http.c \
 	src/conf/conf_form_kafka.c \
+	src/conf/conf_form_monitor.c \
 	src/conf/conf_impl.h \
 	src/conf/conf_keys.c \
 	src/conf/conf_names.c \

@@ -15,7 +15,7 @@
  */
 #define SILENT_MS	6000
 
-#define TOKEN	"monitor.token_file"	/* how the monitor's text begins */
+#define TOKEN	"monitor.token"	/* of monitor.tokens, monitor.token_file */
 #define LOCKED	"another session has locked"	/* see STORE_LOCKED */
 #define PAUSED	"publishing paused"	/* how a worker's text begins */
 

@@ -29,6 +29,7 @@
 #include "master/log_head.h"
 #include "master/master.h"
 #include "master/view.h"
+#include "monitor/people.h"
 #include "util/sig.h"
 #include "worker/worker.h"
 #include "util/xalloc.h"
@@ -339,11 +340,14 @@ static int
 test(struct options *o, const struct conf *conf)
 {
 	struct err	e;
+	struct people	people;
 	int		status = become_user(conf, &e);
 
 	/* The daemon would start, with a monitor that changes nothing. */
-	if (status == 0 && conf_check_monitor_token(conf, &e) < 0)
+	if (status == 0 && people_read(&people, conf, &e) < 0) {
+		err_in(&e, "%s", conf->path);
 		status = EXIT_CONFIG;
+	}
 	if (status == 0) {
 		conf_warn(conf, print_warning, o);
 		display_print(stdout, "%s: the configuration is fine\n",

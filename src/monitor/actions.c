@@ -15,30 +15,39 @@
 
 /* The members of the body: texts, flags, and a list behind all options. */
 static const struct action {
-	const char	*name;
 	const char	*words[2];
 	const char	*list;
 	bool		 numbers;	/* the list has sequences */
 	const char	*texts[8];
 	const char	*flags[4];
-} actions[] = {
-	{ "retry", { "messages", "retry" }, "sequences", true, { FILTERS },
-	  { "all", "reset-attempts" } },
-	{ "discard", { "messages", "discard" }, "sequences", true,
+} actions[CONF_ACTIONS] = {
+	[ACTION_RETRY] = { { "messages", "retry" }, "sequences", true,
+	  { FILTERS }, { "all", "reset-attempts" } },
+	[ACTION_DISCARD] = { { "messages", "discard" }, "sequences", true,
 	  { NULL }, { NULL } },
-	{ "replay", { "messages", "replay" }, "sequences", true, { FILTERS },
-	  { "all" } },
-	{ "pause", { "partitions", "pause" }, "labels", false, { NULL },
-	  { "all" } },
-	{ "resume", { "partitions", "resume" }, "labels", false, { NULL },
-	  { "all" } },
-	{ "release", { "keys", "release" }, "keys", false, { NULL },
+	[ACTION_REPLAY] = { { "messages", "replay" }, "sequences", true,
+	  { FILTERS }, { "all" } },
+	[ACTION_PAUSE] = { { "partitions", "pause" }, "labels", false,
+	  { NULL }, { "all" } },
+	[ACTION_RESUME] = { { "partitions", "resume" }, "labels", false,
+	  { NULL }, { "all" } },
+	[ACTION_RELEASE] = { { "keys", "release" }, "keys", false, { NULL },
 	  { NULL } },
-	{ "dead-retry", { "dead", "retry" }, "sequences", true,
+	[ACTION_DEAD_RETRY] = { { "dead", "retry" }, "sequences", true,
 	  { FILTERS, "group" }, { "all" } },
-	{ "dead-purge", { "dead", "purge" }, "sequences", true,
+	[ACTION_DEAD_PURGE] = { { "dead", "purge" }, "sequences", true,
 	  { FILTERS, "group" }, { "all", "release" } },
 };
+
+enum conf_action
+actions_find(const char *name)
+{
+	enum conf_action	i = 0;
+
+	while (i < CONF_ACTIONS && strcmp(conf_actions[i], name) != 0)
+		i++;
+	return i;
+}
 
 static bool
 is_one_of(const char *name, const char *const *list, size_t max)
@@ -112,11 +121,29 @@ add_members(struct request *r, json_t *words, const struct action *a,
 	    "positive numbers" : "texts");
 }
 
+/*
+ * The audit has the person's name, which is no word of the command; the log has
+ * the address as well.
+ */
+static void
+ask_for(struct request *r, const char *name, json_t *words, bool dry_run)
+{
+	char	client[CLIENT_NAME_SIZE];
+
+	client_name(r->client, client);
+	if (!dry_run)
+		log_info("%s wants a change: %s: %s", r->who.name, name,
+		    client);
+	ask_outboxctl(r, QUESTION_ACTION, strcmp(r->who.name,
+	    CONF_NOBODY) == 0 ? json_incref(words) : json_pack("{s:s, s:O}",
+	    "person", r->who.name, "words", words), ask_answer);
+}
+
 void
 actions_route(struct request *r, const char *name)
 {
-	const struct action	*a = actions;
-	const struct action	*end = a + sizeof(actions) / sizeof(*a);
+	enum conf_action	 i = actions_find(name);
+	const struct action	*a = &actions[i];
 	json_error_t		 error;
 	json_t			*body, *words;
 
@@ -125,9 +152,7 @@ actions_route(struct request *r, const char *name)
 		    "parameters but its body", NULL);
 		return;
 	}
-	while (a < end && strcmp(a->name, name) != 0)
-		a++;
-	if (a == end) {
+	if (i == CONF_ACTIONS) {
 		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such action",
 		    "see /openapi.json");
 		return;
@@ -141,8 +166,8 @@ actions_route(struct request *r, const char *name)
 	else if (!json_is_object(body))
 		answer_misuse(r, "value", NULL, "the body is no object");
 	else if (add_members(r, words, a, body))
-		ask_outboxctl(r, QUESTION_ACTION, json_incref(words),
-		    ask_answer);
+		ask_for(r, name, words, json_is_true(json_object_get(body,
+		    "dry_run")));
 	json_decref(words);
 	json_decref(body);
 }

@@ -169,7 +169,7 @@ make_room(struct monitor *m, bool has_token)
 		n += !s->gives_way;
 		anyone += !s->gives_way && !s->has_token;
 	}
-	if (n < EVENTS_MAX && (has_token || m->token == NULL ||
+	if (n < EVENTS_MAX && (has_token || m->people.n == 0 ||
 	    anyone < EVENTS_ANYONE))
 		return true;
 	for (struct stream *s = m->streams; s != NULL; s = s->next)
@@ -193,18 +193,17 @@ void
 events_begin(struct request *r)
 {
 	struct monitor		*m = r->monitor;
-	bool			 has_token = guard_is_authorized(r);
 	struct stream		*s;
 	struct MHD_Response	*response;
 
-	if (!make_room(m, has_token)) {
+	if (!make_room(m, r->is_known)) {
 		answer_error_header(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many "
 		    "clients read events", NULL, "Retry-After", "10");
 		return;
 	}
 	s = xcalloc(1, sizeof(*s));
 	*s = (struct stream){ .monitor = m, .connection = r->connection,
-	    .client = r->client, .has_token = has_token,
+	    .client = r->client, .has_token = r->is_known,
 	    .next = m->streams, .sent_at = m->now };
 	begin_line(s, "retry: 2000\n\n");
 	m->streams = s;

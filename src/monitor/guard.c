@@ -1,6 +1,10 @@
 /*
  * guard.c - who may ask what, see request.h
  *
+ * A person is known by a token.  What is changed, is changed by outboxctl with
+ * mysql.operator: if its password cannot be read by this user, no change is
+ * possible, and that is told before anybody tries.
+ *
  * A page of another site can make a browser ask us.  The Host header tells that
  * the browser thinks that we are that site (DNS rebinding): a name that is not
  * ours is refused; an address is no name that could lead elsewhere.  A change
@@ -19,15 +23,71 @@
 #include "util/xalloc.h"
 
 bool
-guard_is_authorized(const struct request *r)
+guard_read_tokens(struct monitor *m)
+{
+	const struct conf	*conf = m->a->conf;
+	struct err		 token = { 0 }, operator = { 0 };
+	struct people		 now;
+	char			*secret;
+	bool			 changed;
+
+	(void)people_read(&now, conf, &token);
+	if (memcmp(&now, &m->people, sizeof(now)) != 0)
+		events_revoke(m);
+	m->people = now;
+	/* Could outboxctl log in as the operator? */
+	if (people_may_act(&now) && conf->mysql.operator.user[0] != '\0') {
+		secret = secret_read(conf->mysql.operator.password_file,
+		    conf->mysql.operator.password_env, &operator);
+		if (secret == NULL)
+			err_in(&operator, "monitor.tokens and "
+			    "monitor.token_file allow changes, but "
+			    "mysql.operator cannot be used");
+		secret_free(secret);
+	}
+	changed = strcmp(token.text, m->bad_token.text) != 0 ||
+	    strcmp(operator.text, m->bad_operator.text) != 0;
+	m->bad_token = token;
+	m->bad_operator = operator;
+	return changed;
+}
+
+bool
+guard_may_change(const struct monitor *m)
+{
+	return people_may_act(&m->people) && m->bad_operator.text[0] == '\0';
+}
+
+/* Log what is refused, and who it is: only the descriptor knows. */
+static void
+tell(struct request *r, const char *what)
+{
+	char	 client[CLIENT_NAME_SIZE];
+	char	*text;
+
+	client_name(r->client, client);
+	text = xasprintf("%s: %s", what, client);
+	log_throttle_keyed(&r->monitor->refused, what, text, r->monitor->now);
+	free(text);
+}
+
+/* Who has sent it? */
+static void
+identify(struct request *r)
 {
 	static const char	 scheme[] = "Bearer ";
-	const char		*token = r->monitor->token, *sent = r->token;
+	size_t			 n = sizeof(scheme) - 1;
+	const struct person	*p = NULL;
 
-	if (token == NULL || sent == NULL ||
-	    strncasecmp(sent, scheme, sizeof(scheme) - 1) != 0)
-		return false;
-	return secret_is(sent + sizeof(scheme) - 1, token);
+	if (r->token == NULL)
+		return;
+	if (strncasecmp(r->token, scheme, n) == 0)
+		p = people_find(&r->monitor->people, r->token + n);
+	r->is_known = p != NULL;
+	if (p != NULL)
+		r->who = *p;
+	else if (r->monitor->people.n > 0)
+		tell(r, "a client sent a wrong token to the monitor");
 }
 
 static bool
@@ -106,50 +166,58 @@ is_own_origin(const struct request *r)
 static bool
 asks_for_token(struct request *r, const char *error)
 {
-	static const char	what[] = "a client sent a wrong token to the "
-				    "monitor";
-	char			who[CLIENT_NAME_SIZE];
-	char			*text;
-
-	if (r->token != NULL) {
-		/* Who it is: only the descriptor knows, see server_add(). */
-		client_name(r->client, who);
-		text = xasprintf("%s: %s", what, who);
-		log_throttle_keyed(&r->monitor->wrong_token, what, text,
-		    r->monitor->now);
-		free(text);
-	}
-	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send the token "
-	    "of monitor.token_file: Authorization: Bearer TOKEN",
+	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send a token of "
+	    "monitor.tokens or monitor.token_file: Authorization: Bearer TOKEN",
 	    "WWW-Authenticate", "Bearer");
 	return false;
 }
 
+/* May this person do it?  Of what is no action, the table of them tells. */
 static bool
-admits_change(struct request *r)
+has_right(struct request *r, const char *name)
+{
+	enum conf_action	i = actions_find(name);
+	struct err		error, remedy;
+
+	if (i == CONF_ACTIONS || (r->who.may & 1U << i) != 0)
+		return true;
+	err_set(&error, "%s may not %s", r->who.name, name);
+	err_set(&remedy, "add %s to what %s may do, in monitor.tokens; or use "
+	    "outboxctl", name, r->who.name);
+	tell(r, error.text);
+	answer_error(r, MHD_HTTP_FORBIDDEN, error.text, remedy.text);
+	return false;
+}
+
+static bool
+admits_change(struct request *r, const char *name)
 {
 	static const char	 json[] = "application/json";
 	size_t			 n = sizeof(json) - 1;
-	struct monitor		*m = r->monitor;
+	const struct monitor	*m = r->monitor;
+	const char		*why;
 
 	if (!is_own_origin(r)) {
 		answer_error(r, MHD_HTTP_FORBIDDEN, "the request comes from a "
 		    "page of another site", NULL);
 		return false;
 	}
-	if (m->bad_token.text[0] != '\0') {
-		answer_error(r, MHD_HTTP_FORBIDDEN, m->bad_token.text,
-		    "correct that file, or its rights; or use outboxctl");
+	if (!guard_may_change(m)) {
+		why = m->bad_operator.text[0] != '\0' ? m->bad_operator.text :
+		    m->bad_token.text;
+		if (*why != '\0')
+			answer_error(r, MHD_HTTP_FORBIDDEN, why, "correct that "
+			    "file, or its rights; or use outboxctl");
+		else
+			answer_error(r, MHD_HTTP_FORBIDDEN, "this monitor only "
+			    "shows, it changes nothing", "set monitor.tokens, "
+			    "or use outboxctl");
 		return false;
 	}
-	if (m->token == NULL) {
-		answer_error(r, MHD_HTTP_FORBIDDEN, "this monitor only shows, "
-		    "it changes nothing", "set monitor.token_file, or use "
-		    "outboxctl");
-		return false;
-	}
-	if (!guard_is_authorized(r))
+	if (!r->is_known)
 		return asks_for_token(r, "a change needs the token");
+	if (!has_right(r, name))
+		return false;
 	if (r->type == NULL || strncasecmp(r->type, json, n) != 0 ||
 	    (r->type[n] != '\0' && r->type[n] != ';' && r->type[n] != ' ')) {
 		answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is "
@@ -167,7 +235,7 @@ guard_may_read(const struct request *r)
 
 	return (r->is_local || guard_takes_host(r->host,
 	    &m->a->conf->monitor.hosts, m->host)) &&
-	    (!m->a->conf->monitor.require_token || guard_is_authorized(r));
+	    (!m->a->conf->monitor.require_token || r->is_known);
 }
 
 static bool
@@ -195,15 +263,16 @@ guard_admits(struct request *r)
 		    "name to monitor.hosts");
 		return false;
 	}
+	identify(r);
 	/* Other paths change nothing, whatever is sent with the request. */
 	if (changes)
 		return strncmp(r->path, "/api/actions/", 13) != 0 ||
-		    admits_change(r);
+		    admits_change(r, r->path + 13);
 	/* The page itself is shown, and asks for the token. */
 	if (m->a->conf->monitor.require_token && !is_probe(r) &&
 	    (strncmp(r->path, "/api/", 5) == 0 ||
 	    strcmp(r->path, "/metrics") == 0) &&
-	    strcmp(r->path, "/api/session") != 0 && !guard_is_authorized(r))
+	    strcmp(r->path, "/api/session") != 0 && !r->is_known)
 		return asks_for_token(r, "this monitor shows nothing without "
 		    "its token");
 	return true;

@@ -22,7 +22,6 @@
 #include "monitor/throughput.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/secret.h"
 #include "util/sig.h"
 #include "util/xalloc.h"
 
@@ -34,7 +33,8 @@
 static void
 show_trouble(struct monitor *m)
 {
-	const struct err	*why = &m->bad_token;
+	const struct err	*why = m->bad_operator.text[0] != '\0' ?
+				    &m->bad_operator : &m->bad_token;
 
 	for (int i = 0; i < NDOORS; i++)
 		if (m->a->doors[i].why.text[0] != '\0')
@@ -87,7 +87,7 @@ turn(struct monitor *m)
 	scoreboard_alive(m->a->line, m->now);
 	if (m->now - m->sampled_at >= SAMPLE_MS) {
 		throughput_sample(m->a->scoreboard, time(NULL));
-		if (token_read(m))
+		if (guard_read_tokens(m))
 			show_trouble(m);
 		m->sampled_at = m->now;
 	}
@@ -136,7 +136,7 @@ monitor_main(const struct monitor_args *a)
 	m = (struct monitor){ .a = a, .now = clock_ms() };
 	gethostname(m.host, sizeof(m.host) - 1);
 	questions_init(&m.questions, &none, a->channel);
-	(void)token_read(&m);
+	(void)guard_read_tokens(&m);
 	show_trouble(&m);
 	if (server_start(&m, &e) == 0)
 		run(&m);
@@ -144,6 +144,5 @@ monitor_main(const struct monitor_args *a)
 		log_error("%s", e.text);
 		status = EXIT_FAILED;
 	}
-	secret_free(m.token);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include "monitor/client.h"
 #include "monitor/door.h"
 #include "monitor/monitor.h"
+#include "monitor/people.h"
 #include "monitor/question.h"
 #include "monitor/request.h"
 #include "util/log_throttle.h"
@@ -22,10 +23,12 @@ struct stream;
 struct monitor {
 	const struct monitor_args *a;
 	char			  host[256];	/* name of this host */
-	char			 *token;	/* NULL: there is none */
-	struct err		  bad_token;	/* not "": changes are not
+	struct people		  people;
+	struct err		  bad_token;	/* not "": one of theirs cannot
+						   be used */
+	struct err		  bad_operator;	/* not "": changes are not
 						   possible */
-	struct log_throttle	  wrong_token;	/* sent by a client */
+	struct log_throttle	  refused;	/* clients */
 	struct MHD_Daemon	 *http;
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;
@@ -39,8 +42,11 @@ struct monitor {
 	int64_t			  now;		/* clock_ms(), of this turn */
 };
 
-/* token.c: read it again; true if bad_token is another one now. */
-bool	token_read(struct monitor *);
+/*
+ * guard.c: read the tokens again, so that one that was replaced or removed
+ * counts at once; true if another thing is wrong now.
+ */
+bool	guard_read_tokens(struct monitor *);
 
 /*
  * wait.c: the request waits until the question is done, or for patience_ms;
@@ -76,7 +82,7 @@ int64_t	events_turn(struct monitor *);
 /* The client reads none any more. */
 void	events_forget(struct monitor *, const struct client *);
 
-/* The token is another one now: end those of the former. */
+/* A token is another one now: end those of people; they come again. */
 void	events_revoke(struct monitor *);
 
 /* End all of them, so that no client takes it for an error; blocks shortly. */

@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <microhttpd.h>
 
+#include "monitor/people.h"
 #include "util/buf.h"
 
 #define REQUEST_BODY_MAX	(64 * 1024)	/* bytes */
@@ -35,6 +36,8 @@ struct request {
 	bool			 too_long;	/* the body */
 	bool			 bad_query;
 	bool			 is_last;	/* of its connection */
+	bool			 is_known;	/* who has sent it: */
+	struct person		 who;
 	struct buf		 body;
 	const char		*host, *origin, *site, *type, *token;
 						/* headers; NULL: none */
@@ -103,11 +106,11 @@ void	answer_queue_response(struct request *, unsigned status,
  */
 bool framing_is_clear(struct request *, const char *version);
 
-/* guard.c: may it be asked?  If not, it has been answered. */
+/* guard.c: may it be asked, and by whom?  If not, it has been answered. */
 bool	guard_admits(struct request *);
 
-/* Does it have the token?  False if there is none in the configuration. */
-bool	guard_is_authorized(const struct request *);
+/* Can this monitor change anything, if the right person asks? */
+bool	guard_may_change(const struct monitor *);
 
 /* May it read what a probe says beside its status? */
 bool	guard_may_read(const struct request *);
@@ -121,6 +124,9 @@ void	paths_route(struct request *);
 
 /* actions.c: the same for POST /api/actions/NAME. */
 void	actions_route(struct request *, const char *name);
+
+/* The action of this name; CONF_ACTIONS: there is none. */
+enum conf_action actions_find(const char *name);
 
 /* probes.c: signs of life, and whether the fleet is ready. */
 void	probe_health(struct request *);

@@ -16,6 +16,7 @@ liboutbox_a_SOURCES += \
 	src/monitor/monitor.c src/monitor/monitor.h \
 	src/monitor/monitor_impl.h \
 	src/monitor/page.h \
+	src/monitor/people.c src/monitor/people.h \
 	src/monitor/paths.c \
 	src/monitor/probes.c \
 	src/monitor/question.c src/monitor/question.h \
@@ -23,7 +24,6 @@ liboutbox_a_SOURCES += \
 	src/monitor/server.c \
 	src/monitor/shared_text.c src/monitor/shared_text.h \
 	src/monitor/throughput.c src/monitor/throughput.h \
-	src/monitor/token.c \
 	src/monitor/wait.c
 EXTRA_DIST += src/monitor/README.md
 

@@ -33,25 +33,32 @@ is_early(const char *variable)
 	return false;
 }
 
-/* Each with its NUL. */
+/* With its NUL. */
+int
+environment_add(int fd, const char *variable)
+{
+	const char	*p = variable;
+	size_t		 left = strlen(p) + 1;
+
+	while (left > 0) {
+		ssize_t n = write(fd, p, left);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0) {
+			p += n;
+			left -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 static int
 write_all(int fd, char **from)
 {
-	for (; *from != NULL; from++) {
-		const char	*p = *from;
-		size_t		 left = strlen(p) + 1;
-
-		while (left > 0) {
-			ssize_t n = write(fd, p, left);
-
-			if (n < 0 && errno != EINTR)
-				return -1;
-			if (n > 0) {
-				p += n;
-				left -= (size_t)n;
-			}
-		}
-	}
+	for (; *from != NULL; from++)
+		if (environment_add(fd, *from) < 0)
+			return -1;
 	return 0;
 }
 

@@ -14,6 +14,8 @@
  * after fork(2).  NULL: see errno.  The caller closes *fd and frees the result.
  */
 char	**environment_hand_over(int *fd);
+/* One more for the child; it wins over ours.  -1: see errno. */
+int	 environment_add(int fd, const char *variable);
 int	 environment_keep(int fd);
 
 /* At the start of main(): take them, if they were handed over. */

@@ -37,7 +37,9 @@ sql "DELETE FROM outbox_audit;
     (13, NOW(6) - INTERVAL 1 DAY, 'outbox@localhost', 'alice@h2',
 	'prune', '', 0),
     (14, NOW(6), 'outbox@localhost', 'al_ce@h2', 'dead purge',
-	'--key x\x1b[2J', 7)"
+	'--key x\x1b[2J', 7),
+    (10, NOW(6) - INTERVAL 4 DAY, 'ops@%',
+	'outbox for cara@x.example (monitor)@h2', 'keys release', 'k', 1)"
 # The account of the daemon, and that of mysql.operator, with its rights only.
 sql "REVOKE INSERT, UPDATE (changed) ON outbox_audit FROM 'outbox'@'localhost';
     CREATE USER 'outbox_operator'@'localhost' IDENTIFIED BY 'op-secret'"
@@ -73,20 +75,23 @@ while IFS='|' read -r ids args; do
 	shows '[.rows[].id] | join(" ")' "$ids" "audit list $args: $ids" \
 	    audit list $args
 done <<'EOT'
-14 13 12 11|
+14 13 12 11 10|
 14|--limit 1
 13 12|--limit 2 --after 14
 14 13|--since 30h
-12 11|--until 30h
+12 11 10|--until 30h
 12 11|--command messages
 12|--command messages*retry
 13|--command prune
 |--command pru
-14 12 11|--command *e*r*
+14 12 11 10|--command *e*r*
 13 11|--user alice
 11|--user alice@h1
 12|--user bob
-12|--user ops
+12 10|--user ops
+10|--user cara@x.example
+10|--user cara
+|--user monitor
 14 13 11|--user outbox
 14|--user al_ce
 |--user root

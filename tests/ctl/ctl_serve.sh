@@ -89,7 +89,12 @@ done
 # What is no command
 #
 for text in 'no JSON' '' '{"a": 1}' '["messages", 1]' '"status"' \
-    '["status"' '["a\u0000b"]'; do
+    '["status"' '["a\u0000b"]' '{"words": ["dead", "list"]}' \
+    '{"person": "a b", "words": ["dead", "list"]}' \
+    '{"person": "", "words": ["dead", "list"]}' \
+    '{"person": "monitor", "words": ["dead", "list"]}' \
+    '{"person": 1, "words": ["dead", "list"]}' '{"person": "anna"}' \
+    '{"person": "anna", "words": ["dead", "list"], "more": 1}'; do
 	refused 'not a JSON array of strings' "line $text" "$text"
 done
 refused 'no command was given' 'an empty array' '[]'
@@ -124,8 +129,18 @@ ask partitions pause p00 --yes
 is "$RC $(field .changed)" '0 1' 'a change'
 like "$(audited)" '^operator.* partitions pause p00 --yes 1$' \
     'the audit has the words'
-ask partitions resume p00
+asked_by() { sql 'SELECT unix_user FROM outbox_audit
+    ORDER BY id DESC LIMIT 1'; }
+is "$(asked_by)" "$(id -un)@$(hostname)" 'and who runs serve'
+line '{"person": "--x=anna", "words": ["partitions", "resume", "p00"]}'
 is "$RC" 0 'another change'
+is "$(asked_by)" "$(id -un) for --x=anna (serve)@$(hostname)" \
+    'the audit has the person who asks for it'
+is "$(audited | cut -d ' ' -f 2-)" 'partitions resume p00 1' \
+    'whose name is no word of the command'
+ask partitions pause p00 --yes
+is "$RC $(asked_by)" "0 $(id -un)@$(hostname)" 'the next change is not theirs'
+ask partitions resume p00
 ask partitions list
 is "$(field '[.[]|select(.state == "paused")]')" '[]' \
     'a command sees the change before it'

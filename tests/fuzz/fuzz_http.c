@@ -15,6 +15,11 @@
 #include "monitor/monitor_impl.h"
 
 #define TURNS	200		/* of the server, for one input */
+/* The SHA-256 of 0123456789abcdef, which the corpus sends. */
+#define FUZZ_TOKEN	{ 0x9f, 0x9f, 0x51, 0x11, 0xf7, 0xb2, 0x7a, 0x78, 0x1f, 0x1f, \
+	0x1d, 0xdd, 0xe5, 0xeb, 0xc2, 0xdd, 0x2b, 0x79, 0x6b, 0xfc, \
+	0x73, 0x65, 0xc9, 0xc2, 0x8b, 0x54, 0x8e, 0x56, 0x41, 0x76, \
+	0x92, 0x9f }
 #define LATER	3600000		/* ms: nobody waits for longer */
 
 static struct conf	conf;
@@ -23,8 +28,7 @@ static struct monitor	m;
 static void
 begin(void)
 {
-	static char			 empty[] = "", token[] =
-					    "0123456789abcdef";
+	static char			 empty[] = "";
 	static struct scoreboard_line	 line;
 	static struct monitor_args	 a = { .conf = &conf, .line = &line };
 	static struct question		 nobody;
@@ -33,10 +37,11 @@ begin(void)
 	if (m.http != NULL)
 		return;
 	signal(SIGPIPE, SIG_IGN);
-	conf.monitor.listen = conf.monitor.token_file = empty;
+	conf.monitor.listen = empty;
 	a.scoreboard = xcalloc(1, sizeof(*a.scoreboard));
-	m = (struct monitor){ .a = &a, .host = "fuzz", .token = token,
-	    .now = 1 };
+	m = (struct monitor){ .a = &a, .host = "fuzz", .now = 1, .people = {
+	    .list = { { .name = "anna", .has_token = 1, .may = ~0U,
+	    .hash = FUZZ_TOKEN } }, .n = 1 } };
 	questions_init(&m.questions, &(struct starter){ .program = "/nowhere" },
 	    -1);
 	/* As if each agent was busy for ever: none is started. */
@@ -45,14 +50,22 @@ begin(void)
 	MUST(server_start(&m, &e) == 0);
 }
 
-/* Two words of ours, or one; then options and numbers; then any texts. */
+/*
+ * Two words of ours, or one; then options and numbers; then any texts.  For a
+ * change they stand beside the name of who wants it.
+ */
 static void
 check_words(const struct question *q)
 {
-	json_t		*words = json_loads(q->words, 0, NULL);
-	const char	*word;
+	json_t		*line = json_loads(q->words, 0, NULL), *words = line;
+	const char	*word, *person;
 	size_t		 i;
 
+	if (q->kind == QUESTION_ACTION) {
+		person = json_string_value(json_object_get(line, "person"));
+		MUST(person != NULL && strcmp(person, "anna") == 0);
+		words = json_object_get(line, "words");
+	}
 	MUST(json_is_array(words) && json_array_size(words) > 0);
 	for (i = 0; i < json_array_size(words); i++) {
 		word = json_string_value(json_array_get(words, i));
@@ -64,7 +77,7 @@ check_words(const struct question *q)
 		MUST(i != 0 || word[strspn(word,
 		    "abcdefghijklmnopqrstuvwxyz")] == '\0');
 	}
-	json_decref(words);
+	json_decref(line);
 }
 
 static void

@@ -84,8 +84,10 @@ here_free(struct here *h)
 }
 
 int
-child_run(const char *conf_path, int nwords, char **words, json_t **result)
+child_run(const char *conf_path, int nwords, char **words, const char *person,
+    json_t **result)
 {
+	MUST(person == NULL || conf_is_person(person));
 	MUST(strcmp(conf_path, "/nowhere") == 0 && nwords > 0);
 	MUST(words[nwords] == NULL && !command_is_help(words[0]));
 	*result = json_pack("{s:i}", "changed", nwords);

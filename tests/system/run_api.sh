@@ -97,8 +97,9 @@ is "$(api '.components as $c | [.. | objects | .["$ref"] // empty | strings |
     select([. == $used[]] | any | not)')" '' 'each part is used'
 {
 	sed -n 's/^	{ "\(\/[^"]*\)", .*/get \1/p' "$srcdir/src/monitor/paths.c"
-	sed -n 's/^	{ "\([a-z-]*\)", { "[a-z]*", "[a-z]*" },.*/post \/api\/actions\/\1/p' \
-	    "$srcdir/src/monitor/actions.c"
+	grep -o '\[ACTION_[A-Z_]*\] = "[a-z-]*"' \
+	    "$srcdir/src/conf/conf_form_monitor.c" |
+	    sed 's|.*"\(.*\)"|post /api/actions/\1|'
 	echo 'get /api/messages/{sequence}
 get /openapi.json
 get /'

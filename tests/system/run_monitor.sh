@@ -46,6 +46,20 @@ is_event() {
 	[ "$CODE" = 200 ] && grep -q '^event: status$' "$DIR/body"
 }
 
+# trouble TEXT NAME: status tells it of the monitor; is_well: nothing, but this
+has_trouble() {
+	ctl --json status
+	[ "$(field '.this_host.monitor.state')" = refused ] &&
+	    field '.problems[] | select(.id == "monitor") | .text' |
+	    grep -q -- "$1"
+}
+trouble() { within 10 "$2: status tells it" has_trouble "$1"; }
+is_well() {
+	ctl --json status
+	[ "$(field '.this_host.monitor.state, (.problems[] | .id)' | xargs)" = \
+	    "running${1:+ $1}" ]
+}
+
 monitor_pid() { pgrep -P "$1" -f 'outbox-master: monitor'; }
 monitor_line() { "$OUTBOXCTL" -c "$CONF" --json status |
     jq -r ".this_host.monitor.$1"; }
@@ -265,7 +279,102 @@ with_token "$DIR/open"
 answers 403 'monitor.token_file: ' 'a token that all users may read' \
     "${pause[@]}" "${JSON[@]}" "${WITH[@]}"
 
+# --- people --------------------------------------------------------------------
+
+ANNA=(-H 'Authorization: Bearer token-of-anna-0000')
+BEN=(-H 'Authorization: Bearer token-of-ben-00000')
+EVE=(-H 'Authorization: Bearer token-of-eve-00000')
+for name in anna ben eve; do
+	printf -v text 'token-of-%s-00000' "$name"
+	keep_secret "$DIR/$name" "${text:0:18}"
+done
+with_people() {
+	with_token "$DIR/token" "tokens: [{name: anna, file: $DIR/anna, may: act},
+	    {name: 'ben@x.example', file: $DIR/ben, may: [pause, replay]},
+	    {name: eve, file: $DIR/eve, may: read}]${1:+, $1}"
+}
+with_people
+resume=(/api/actions/resume -d '{"all": true}')
+changed_by() { sql "SELECT SUBSTRING_INDEX(unix_user, ' for ', -1)
+    FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
+HERE=$(hostname)
+check 'outbox-master -t takes people' "$OUTBOX_MASTER" -c "$CONF" -t
+answers 200 '"authorized":true,"user":"ben@x.example","may":\["replay","pause"\]' \
+    'the session of ben' /api/session "${BEN[@]}"
+answers 200 '"actions":true,"authorized":true,"user":"eve","may":\[\]' \
+    'the session of eve, who reads' /api/session "${EVE[@]}"
+answers 200 '"authorized":true,"user":null,"may":\["retry",.*"dead-purge"\]' \
+    'the session with the token of all' /api/session "${WITH[@]}"
+answers 200 '"authorized":false,"user":null,"may":\[\]' \
+    'the session of nobody' /api/session
+answers_tcp 200 '' 'ben pauses' "${pause[@]}" "${JSON[@]}" "${BEN[@]}"
+is "$(npaused) $(changed_by)" "1 ben@x.example (monitor)@$HERE" \
+    'and the audit says that it was ben'
+check 'the log has the address' has_line "$LOG" \
+    'ben@x.example wants a change: pause: 127\.0\.0\.1:[0-9]+$'
+answers 403 '"ben@x.example may not resume".*add resume to what ben@x.example' \
+    'ben may not resume' "${resume[@]}" "${JSON[@]}" "${BEN[@]}"
+check 'the log tells it, and who it was' has_line "$LOG" \
+    'ben@x.example may not resume: user [0-9]+, process [0-9]+$'
+answers 403 'eve may not pause' 'eve changes nothing' "${pause[@]}" \
+    "${JSON[@]}" "${EVE[@]}"
+answers 403 'may not pause' 'not even by a dry run' /api/actions/pause \
+    -d '{"all": true, "dry_run": true}' "${JSON[@]}" "${EVE[@]}"
+answers 404 'no such action' 'an action that is none' \
+    /api/actions/drop -d '{}' "${JSON[@]}" "${EVE[@]}"
+answers 200 '' 'anna resumes' "${resume[@]}" "${JSON[@]}" "${ANNA[@]}"
+is "$(npaused) $(changed_by)" "0 anna (monitor)@$HERE" 'it was anna'
+answers 200 '' 'the token of all pauses' "${pause[@]}" "${JSON[@]}" "${WITH[@]}"
+is "$(changed_by)" "monitor@$HERE" 'and has no name'
+"$OUTBOXCTL" -c "$CONF" --json audit list --user ben@x.example > "$DIR/audit"
+is "$(jq -c '[.rows[].command]' "$DIR/audit")" '["partitions pause"]' \
+    'audit list finds what ben has done'
+
+# What is wrong with one token is of no use to others, nor in their way.
+keep_secret "$DIR/ben" token-of-anna-0000
+is_refused() { is_code 401 "${resume[@]}" "${JSON[@]}" "$@"; }
+within 5 'two with the same token have none' is_refused "${ANNA[@]}"
+trouble 'monitor.tokens: ben@x.example has the same token as anna: correct' \
+    'two with the same token'
+like "$("$OUTBOX_MASTER" -c "$CONF" -t 2>&1)" \
+    ": monitor.tokens: ben@x.example has the same token as anna\$" \
+    'and outbox-master -t'
+answers 200 '' 'the token of all is taken' "${resume[@]}" "${JSON[@]}" "${WITH[@]}"
+rm "$DIR/ben"
+is_let_in() { is_code 200 "${resume[@]}" "${JSON[@]}" "$@"; }
+within 5 'the file of ben is gone: anna has her token again' \
+    is_let_in "${ANNA[@]}"
+check 'and ben has none' is_refused "${BEN[@]}"
+for what in 'chmod 644:gives all users access' 'truncate -s 0:is empty' \
+    'rm:No such file'; do
+	keep_secret "$DIR/ben" token-of-ben-00000
+	${what%:*} "$DIR/ben"
+	like "$("$OUTBOX_MASTER" -c "$CONF" -t 2>&1)" \
+	    ": monitor.tokens: ben@x.example: $DIR/ben: .*${what#*:}" \
+	    "-t: ${what%:*}"
+done
+keep_secret "$DIR/ben" token-of-ben-two00
+is_bens() { is_code 200 "${pause[@]}" "${JSON[@]}" \
+    -H 'Authorization: Bearer token-of-ben-two00'; }
+within 5 'another token of ben counts without a reload' is_bens
+check 'the former one does not' is_refused "${BEN[@]}"
+within 15 'all is well' is_well paused_partitions
+keep_secret "$DIR/ben" token-of-anna-two0
+sed -i "s|$DIR/anna|$DIR/ben|; s|file: $DIR/ben, may: .pause|file: $DIR/anna, may: [pause|" "$CONF"
+reload
+answers 200 '"user":"anna"' 'a reload with another file' /api/session \
+    -H 'Authorization: Bearer token-of-anna-two0'
+answers 200 '"user":"ben@x.example"' 'and what it was is another one'\''s' \
+    /api/session "${ANNA[@]}"
+monitor_conf "require_token: true, tokens: [{name: eve, file: $DIR/eve, may: read}]"
+reload
+answers 401 'without its token' 'require_token with a reader alone' /api/status
+answers 200 '"problems"' 'the reader reads' /api/status "${EVE[@]}"
+answers 403 'only shows' 'nobody changes anything' "${pause[@]}" "${JSON[@]}" \
+    "${EVE[@]}"
+
 with_token "$DIR/token" 'require_token: true'
+answers 200 '' 'all is resumed' "${resume[@]}" "${JSON[@]}" "${WITH[@]}"
 for path in /api/status /metrics /api/messages/1 /api/events; do
 	answers 401 'without its token' "require_token: $path" $path
 done
@@ -276,19 +385,6 @@ done
 answers 200 '"problems"' 'require_token: with the token' /api/status \
     "${WITH[@]}"
 # --- sockets -------------------------------------------------------------------
-
-# trouble TEXT NAME: status tells it of the monitor; is_well: nothing
-has_trouble() {
-	ctl --json status
-	[ "$(field '.this_host.monitor.state')" = refused ] &&
-	    field '.problems[] | select(.id == "monitor") | .text' |
-	    grep -q -- "$1"
-}
-trouble() { within 10 "$2: status tells it" has_trouble "$1"; }
-is_well() {
-	ctl --json status
-	[ "$(field '.this_host.monitor.state, (.problems[] | .id)')" = running ]
-}
 
 with_token "$DIR/missing"
 trouble 'monitor.token_file: .*missing.*: correct the file' 'no token file'

@@ -26,6 +26,8 @@ check_answer(const struct answer *a)
 	check_error(&e, a->line, a->key, a->what);
 }
 
+#define PEOPLE(item)	"monitor: {tokens: [{" item "}]}"
+
 /* A value that a key does not take. */
 static const struct {
 	const char	*key, *value, *what;
@@ -38,7 +40,8 @@ static const struct {
 	{ "monitor.listen", "'[::]:9180'", "other hosts could read all "
 	  "messages: set monitor.require_token: true" },
 	{ "monitor.listen", "0.0.0.0:9180", "other hosts could read all" },
-	{ "monitor.require_token", "true", "true needs monitor.token_file" },
+	{ "monitor.require_token", "true", "true needs monitor.token_file or "
+	  "monitor.tokens" },
 	{ "monitor.hosts", "['a:1']", "is no host name" },
 	{ "monitor.hosts", "['http://a']", "is no host name" },
 	/* Words of an enum. */
@@ -187,6 +190,32 @@ static const struct answer nested[] = {
 	  "a: needs a value or a file" },
 	{ "http: {headers: [{name: a, file: b}]}", 2, "http.headers.file",
 	  "absolute path" },
+	{ PEOPLE("name: a, file: /a"), 2, "monitor.tokens",
+	  "an item must have the field may" },
+	{ PEOPLE("name: a, may: act"), 2, "monitor.tokens",
+	  "an item must have the field file" },
+	{ PEOPLE("name: a, file: /a, may: act}, {name: a, file: /b, may: act"),
+	  2, "monitor.tokens", "a is already the name of the item" },
+	{ PEOPLE("name: a, may: act, file: b"), 2, "monitor.tokens.file",
+	  "is not an absolute path" },
+	{ PEOPLE("may: []"), 2, "monitor.tokens.may", "must not be empty" },
+	{ PEOPLE("may: all"), 2, "monitor.tokens.may", "all is unknown: choose "
+	  "read, act, or a list of retry, discard, replay, pause, resume, "
+	  "release, dead-retry, dead-purge" },
+	{ PEOPLE("may: [retry, write]"), 2, "monitor.tokens.may",
+	  "write is unknown" },
+	{ PEOPLE("may: [retry, retry]"), 2, "monitor.tokens.may",
+	  "retry is listed twice" },
+	{ PEOPLE("may: {retry: true}"), 2, "monitor.tokens.may",
+	  "expected a list of texts, found a mapping" },
+	{ PEOPLE("may: [[retry]]"), 2, "monitor.tokens.may",
+	  "expected a text, found a list" },
+	{ PEOPLE("name: a b"), 2, "monitor.tokens.name", "a b is no name of a "
+	  "person: use up to 63 printable ASCII characters without blanks" },
+	{ PEOPLE("name: \"a\xc3\xa9\""), 2, "monitor.tokens.name",
+	  "is no name of a person" },
+	{ PEOPLE("name: monitor"), 2, "monitor.tokens.name",
+	  "monitor is the name of the token of monitor.token_file" },
 	{ "http: {headers: [{value: b}]}", 2, "http.headers",
 	  "must have the field name" },
 	{ "http: {headers: {a: (hidden)}}", 2, "http.headers",

@@ -512,6 +512,10 @@ static const struct {
 	{ KEY(monitor.allow_remote), "true", "true" },
 	{ KEY(monitor.hosts), "[a.example, b]", "[a.example, b]" },
 	{ KEY(monitor.token_file), "/t", "/t" },
+	{ KEY(monitor.tokens), "[{name: anna, file: /a, may: act}, {may: [read,"
+	  " dead-retry], file: /b, name: 'b@x.example'}]",
+	  "[{name: anna, file: /a, may: [act]}, {name: \"b@x.example\", "
+	  "file: /b, may: [read, dead-retry]}]" },
 	{ KEY(monitor.require_token), NULL, "true",
 	  "monitor: {token_file: /t, require_token: true}" },
 	{ KEY(log.level), "debug", "debug" },
@@ -634,6 +638,7 @@ START_TEST(field_can_be_left_out)
 		const struct conf_key	*f = &k->fields[i];
 
 		ck_assert_msg(f->type == CONF_STRING || f->inherits ||
+		    f->type == CONF_LIST ||
 		    (f->type == CONF_ENUM && f->required), "%s", f->name);
 		ck_assert_str_ne(f->help, "");
 	}

@@ -18,19 +18,39 @@ static struct conf	conf;
 static struct monitor	m;
 
 static void
+write_secret(const char *path, const char *text)
+{
+	write_file(path, text, strlen(text));
+	ck_assert_int_eq(chmod(path, 0600), 0);
+}
+
+/* monitor.token_file has this token. */
+static void
+read_people(const char *token)
+{
+	static char		nobody[] = "";
+	static struct path	file;
+
+	file = in_dir("token");
+	conf.mysql.operator.user = nobody;
+	conf.monitor.token_file = file.text;
+	write_secret(file.text, token);
+	guard_read_tokens(&m);
+}
+
+static void
 begin_server(void)
 {
-	static char			 empty[] = "", token[] =
-					    "0123456789abcdef";
+	static char			 empty[] = "";
 	static struct scoreboard_line	 line;
 	static struct question		 nobody;
 	static struct monitor_args	 a = { .conf = &conf, .line = &line };
 	struct err			 e;
 
 	signal(SIGPIPE, SIG_IGN);
-	conf.monitor.listen = conf.monitor.token_file = empty;
-	m = (struct monitor){ .a = &a, .host = "own", .token = token,
-	    .now = clock_ms() };
+	conf.monitor.listen = empty;
+	m = (struct monitor){ .a = &a, .host = "own", .now = clock_ms() };
+	read_people("0123456789abcdef");
 	questions_init(&m.questions, &(struct starter){ .program = "/nowhere" },
 	    -1);
 	for (int i = 0; i < QUESTION_KINDS; i++)
@@ -457,7 +477,7 @@ START_TEST(stream_gives_way)
 	ck_assert(open);
 	end_readers();
 	/* Without a token in the configuration all are for anyone. */
-	m.token = NULL;
+	m.people.n = 0;
 	ck_assert_uint_eq(count_streams(EVENTS_MAX + 1, ""), EVENTS_MAX);
 	end_readers();
 	end_server();
@@ -467,30 +487,90 @@ END_TEST
 /* A token that was replaced is of no use, for what was begun with it, too. */
 START_TEST(stream_ends_with_its_token)
 {
-	static char	nobody[] = "";
-	struct path	file = in_dir("token");
-	bool		open;
+	bool	open;
 
 	begin_server();
-	conf.mysql.operator.user = nobody;
-	conf.monitor.token_file = file.text;
-	m.token = NULL;
-	write_file(file.text, "0123456789abcdef", 16);
-	ck_assert_int_eq(chmod(file.text, 0600), 0);
-	token_read(&m);
 	ck_assert_uint_eq(count_streams(1, TOKEN), 1);
 	ck_assert_uint_eq(count_streams(1, ""), 1);
-	token_read(&m);
+	ck_assert(!guard_read_tokens(&m));
 	hear(readers[0], &open);
 	ck_assert(open);
-	write_file(file.text, "another-token-of-today", 22);
-	token_read(&m);
+	read_people("another-token-of-today");
 	hear(readers[0], &open);
 	ck_assert(!open);
 	hear(readers[1], &open);
 	ck_assert(open);
 	end_readers();
 	end_server();
+}
+END_TEST
+
+/*
+ * People
+ */
+
+static struct path	files[3];
+
+/* The name of the person whose token it is; "": nobody's. */
+static const char *
+found(const struct people *t, const char *token)
+{
+	const struct person	*p = people_find(t, token);
+
+	return p == NULL ? "" : p->name;
+}
+
+#define ANNA	"the token of anna"
+#define BEN	"the token of ben."
+
+START_TEST(people_have_tokens)
+{
+	static char		 anna[] = "anna", ben[] = "ben", none[] = "",
+				 read[] = "read", pause[] = "pause",
+				*may[] = { read, pause };
+	struct conf_person	 list[] = {
+		{ .name = anna, .file = files[0].text, .may = { may, 1 } },
+		{ .name = ben, .file = files[1].text, .may = { may, 2 } },
+	};
+	struct people		 t;
+	struct err		 e;
+
+	for (int i = 0; i < NROWS(files); i++)
+		files[i] = in_dir((const char *[]){ "a", "b", "c" }[i]);
+	conf.monitor.token_file = none;
+	conf.monitor.tokens = (struct conf_records){ list, 2 };
+	write_secret(files[0].text, ANNA "\n");
+	write_secret(files[1].text, BEN);
+	ck_assert_int_eq(people_read(&t, &conf, &e), 0);
+	ck_assert_uint_eq(t.n, 2);
+	ck_assert_str_eq(found(&t, ANNA), "anna");
+	ck_assert_str_eq(found(&t, BEN), "ben");
+	ck_assert_str_eq(found(&t, ""), "");
+	ck_assert_str_eq(found(&t, "the token of ben"), "");
+	ck_assert_uint_eq(t.list[0].may, 0);
+	ck_assert_uint_eq(t.list[1].may, 1U << ACTION_PAUSE);
+	ck_assert(people_may_act(&t));
+	/* Nobody could tell whose it is. */
+	conf.monitor.token_file = files[2].text;
+	write_secret(files[2].text, BEN "\n");
+	ck_assert_int_lt(people_read(&t, &conf, &e), 0);
+	ck_assert_str_eq(e.text, "monitor.tokens: ben has the same token as "
+	    "monitor");
+	ck_assert_str_eq(found(&t, BEN), "");
+	ck_assert_str_eq(found(&t, ANNA), "anna");
+	ck_assert(!people_may_act(&t));
+	/* A file that is gone takes nothing from others. */
+	ck_assert_int_eq(unlink(files[0].text), 0);
+	write_secret(files[2].text, "the token of all");
+	ck_assert_int_lt(people_read(&t, &conf, &e), 0);
+	starts(e.text, "monitor.tokens: anna: ");
+	ck_assert_str_eq(found(&t, ANNA), "");
+	ck_assert_str_eq(found(&t, BEN), "ben");
+	ck_assert_str_eq(found(&t, "the token of all"), CONF_NOBODY);
+	write_secret(files[1].text, "short");
+	ck_assert_int_lt(people_read(&t, &conf, &e), 0);
+	ck_assert_str_eq(found(&t, "short"), "");
+	conf.monitor.tokens.n = 0;
 }
 END_TEST
 
@@ -501,6 +581,9 @@ add_requests(Suite *s)
 
 	tcase_add_loop_test(tc, doubtful_is_refused, 0, NROWS(doubtful));
 	tcase_add_loop_test(tc, clear_is_taken, 0, NROWS(clear));
+
+	tc = add_case(s, "people");
+	tcase_add_test(tc, people_have_tokens);
 
 	tc = add_case(s, "readers");
 	tcase_set_timeout(tc, 60);	/* some hundred MB of answers */

@@ -8,7 +8,8 @@
 #include "ctl/serve/serve.h"
 #include "util/xalloc.h"
 
-#define FORM	"not a JSON array of strings such as [\"dead\",\"list\"]"
+#define FORM	"not a JSON array of strings such as [\"dead\",\"list\"], " \
+		"nor {\"person\": NAME, \"words\": [...]}"
 
 /* argv: the words from the last one of the command's name. */
 static int
@@ -33,7 +34,7 @@ run(struct here *h, int nwords, char **words, int nname, char **argv,
 		return ctl_misuse("enqueue: name a FILE; standard input has "
 		    "the commands");
 	if (c->command->kind != COMMAND_READS)
-		return child_run(c->path, nwords, words, result);
+		return child_run(c->path, nwords, words, h->person, result);
 	c->args.json = true;
 	return here_run(h);
 }
@@ -64,11 +65,27 @@ run_words(struct here *h, int nwords, char **words, json_t **result)
 	return status;
 }
 
+/*
+ * The words of a line; NULL: there are none.  It may say which person asks, a
+ * name that is none of the words.
+ */
+static const json_t *
+read_line(const json_t *line, const char **person)
+{
+	*person = NULL;
+	if (!json_is_object(line))
+		return line;
+	*person = json_string_value(json_object_get(line, "person"));
+	return json_object_size(line) == 2 && *person != NULL &&
+	    conf_is_person(*person) ? json_object_get(line, "words") : NULL;
+}
+
 /* Run the command of the line, NULL if that was too long. */
 static int
 run_line(struct here *h, const char *line, size_t len, json_t **result)
 {
-	json_t	 *array, *word;
+	json_t	 *document, *word;
+	const json_t *array;
 	char	**words;
 	size_t	  n, i;
 	bool	  valid;
@@ -77,7 +94,8 @@ run_line(struct here *h, const char *line, size_t len, json_t **result)
 	if (line == NULL)
 		return ctl_misuse("a line of more than %zu bytes",
 		    SERVE_LINE_MAX);
-	array = json_loadb(line, len, 0, NULL);
+	document = json_loadb(line, len, 0, NULL);
+	array = read_line(document, &h->person);
 	valid = json_is_array(array);
 	n = json_array_size(array);
 	words = xcalloc(n + 1, sizeof(*words));
@@ -85,9 +103,10 @@ run_line(struct here *h, const char *line, size_t len, json_t **result)
 		valid = valid && json_is_string(word);
 		words[i] = valid ? xstrdup(json_string_value(word)) : NULL;
 	}
-	json_decref(array);
 	status = valid ? run_words(h, (int)n, words, result) :
 	    ctl_misuse(FORM);
+	h->person = NULL;
+	json_decref(document);
 	for (i = 0; i < n; i++)
 		free(words[i]);
 	free(words);

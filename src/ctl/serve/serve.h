@@ -41,6 +41,7 @@ bool	lines_answer(struct lines *, const struct buf *line);
 
 struct here {
 	struct ctl	c;		/* of the running command */
+	const char	*person;	/* who asks for it; or NULL */
 	bool		loaded;		/* c.conf is of the file as in stat */
 	struct stat	stat;
 	struct pub	bus;		/* if loaded */
@@ -58,9 +59,10 @@ void	here_free(struct here *);
 
 /*
  * Run outboxctl with these words in a process that ends with this one; blocks.
- * *result is its document, or NULL.  Returns its exit status.
+ * Who asks for it, if not NULL, is in the audit.  *result is its document, or
+ * NULL.  Returns its exit status.
  */
 int	child_run(const char *conf_path, int nwords, char **words,
-	    json_t **result);
+	    const char *person, json_t **result);
 
 #endif

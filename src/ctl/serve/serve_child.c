@@ -50,10 +50,23 @@ end_of(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
+/* "anna (monitor)", see audit.c. */
 static int
-start_and_read(char **argv, struct buf *text)
+add_person(int fd, const char *person)
 {
-	int	 fds[2], fd;
+	const char	*us = getenv("OUTBOXCTL_FOR");
+	char		*variable = xasprintf("OUTBOXCTL_FOR=%s (%s)", person,
+			    us == NULL ? "serve" : us);
+	int		 rc = environment_add(fd, variable);
+
+	free(variable);
+	return rc;
+}
+
+static int
+start_and_read(char **argv, const char *person, struct buf *text)
+{
+	int	 fds[2], fd, rc = 0;
 	pid_t	 parent = getpid(), pid;
 	char   **variables;
 	ssize_t	 n;
@@ -65,7 +78,9 @@ start_and_read(char **argv, struct buf *text)
 		close(fds[1]);
 		return ctl_error("memfd_create: %s", strerror(errno));
 	}
-	if ((pid = fork()) == 0)
+	if (person != NULL)
+		rc = add_person(fd, person);
+	if ((pid = rc < 0 ? -1 : fork()) == 0)
 		become(argv, variables, fd, fds[1], parent);
 	close(fds[1]);
 	close(fd);
@@ -76,11 +91,13 @@ start_and_read(char **argv, struct buf *text)
 			text->len += (size_t)n;
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	close(fds[0]);
-	return pid < 0 ? ctl_error("fork: %s", strerror(errno)) : end_of(pid);
+	return pid < 0 ? ctl_error("cannot run itself: %s", strerror(errno)) :
+	    end_of(pid);
 }
 
 int
-child_run(const char *conf_path, int nwords, char **words, json_t **result)
+child_run(const char *conf_path, int nwords, char **words, const char *person,
+    json_t **result)
 {
 	static char	 name[] = "outboxctl", config[] = "-c", json[] = "--json";
 	char		*path = xstrdup(conf_path);
@@ -93,7 +110,7 @@ child_run(const char *conf_path, int nwords, char **words, json_t **result)
 	argv[2] = path;
 	argv[3] = json;
 	memcpy(argv + 4, words, (size_t)nwords * sizeof(*argv));
-	status = start_and_read(argv, &text);
+	status = start_and_read(argv, person, &text);
 	*result = text.len == 0 ? NULL : json_loadb(text.data, text.len,
 	    JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	buf_free(&text);

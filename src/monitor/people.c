@@ -1,0 +1,109 @@
+/* people.c - see people.h */
+
+#include "monitor/people.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include "util/secret.h"
+
+static void
+hash_token(const char *token, unsigned char hash[32])
+{
+	if (EVP_Digest(token, strlen(token), hash, NULL, EVP_sha256(),
+	    NULL) != 1)
+		abort();
+}
+
+/* One more row, with its token if that can be used; -1: see err. */
+static int
+add_person(struct people *t, const char *name, unsigned may, const char *file,
+    struct err *e)
+{
+	struct person	*p = &t->list[t->n++];
+	char		*token = secret_read(file, "", e);
+	int		 rc = token == NULL ? -1 : 0;
+
+	strlcpy(p->name, name, sizeof(p->name));
+	p->may = may;
+	if (rc == 0 && strlen(token) < CONF_TOKEN_MIN)
+		rc = err_set(e, "%s: the token is shorter than %d characters",
+		    file, CONF_TOKEN_MIN);
+	if (rc == 0) {
+		hash_token(token, p->hash);
+		p->has_token = 1;
+	}
+	secret_free(token);
+	return rc;
+}
+
+/* Take those away that several have; -1: see err. */
+static int
+refuse_shared(struct people *t, struct err *e)
+{
+	bool	shared[PEOPLE_MAX] = { false };
+	int	rc = 0;
+
+	for (unsigned i = 0; i < t->n; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct person	*a = &t->list[j], *b = &t->list[i];
+
+			if (!a->has_token || !b->has_token ||
+			    memcmp(a->hash, b->hash, sizeof(a->hash)) != 0)
+				continue;
+			shared[i] = shared[j] = true;
+			rc = err_set(e, "monitor.tokens: %s has the same token "
+			    "as %s", b->name, a->name);
+		}
+	for (unsigned i = 0; i < t->n; i++)
+		t->list[i].has_token &= !shared[i];
+	return rc;
+}
+
+int
+people_read(struct people *t, const struct conf *conf, struct err *e)
+{
+	const struct conf_person *p = conf->monitor.tokens.items;
+	const char	*file = conf->monitor.token_file;
+	struct err	 why;
+	int		 rc = 0;
+
+	memset(t, 0, sizeof(*t));
+	if (file[0] != '\0' && add_person(t, CONF_NOBODY,
+	    (1U << CONF_ACTIONS) - 1, file, e) < 0)
+		rc = err_in(e, "monitor.token_file");
+	for (size_t i = 0; i < conf->monitor.tokens.n; i++, p++)
+		if (add_person(t, p->name, conf_may(p), p->file, &why) < 0 &&
+		    rc == 0) {
+			*e = why;
+			rc = err_in(e, "monitor.tokens: %s", p->name);
+		}
+	return refuse_shared(t, rc == 0 ? e : &why) < 0 ? -1 : rc;
+}
+
+const struct person *
+people_find(const struct people *t, const char *token)
+{
+	const struct person	*found = NULL;
+	unsigned char		 hash[32];
+
+	hash_token(token, hash);
+	for (unsigned i = 0; i < t->n; i++)
+		if (CRYPTO_memcmp(hash, t->list[i].hash, sizeof(hash)) == 0 &&
+		    t->list[i].has_token)
+			found = &t->list[i];
+	return found;
+}
+
+bool
+people_may_act(const struct people *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->list[i].has_token && t->list[i].may != 0)
+			return true;
+	return false;
+}
