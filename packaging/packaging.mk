@@ -12,7 +12,7 @@ dist_epoch = $$(if test -n "$$SOURCE_DATE_EPOCH"; then \
 # Packages.  All are built from the release tarball.
 
 EXTRA_DIST += etc/packaged.sed packaging/outbox-master.spec.in \
-	packaging/readme.sed \
+	packaging/readme.sed packaging/html packaging/manual.css \
 	packaging/image packaging/compose.yml packaging/kubernetes.yml \
 	packaging/rpmlint.toml packaging/sbom \
 	debian/README.Debian debian/changelog \

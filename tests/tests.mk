@@ -32,6 +32,7 @@ system_tests = \
 	tests/tools/quickstart_test.sh \
 	tests/tools/check_test.sh \
 	tests/tools/manual_test.sh \
+	tests/tools/html_test.sh \
 	tests/tools/readme_test.sh \
 	tests/tools/prometheus_test.sh \
 	tests/tools/replica_test.sh \
@@ -263,9 +264,11 @@ EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
 	tests/chaos/plan.sh tests/chaos/run.sh tests/chaos/seeds.sh \
 	tests/chaos/servers.sh tests/examples/nats.php \
 	tests/examples/run_examples.sh tests/examples/run_receiver.sh \
+	tests/examples/switch.sh tests/examples/switch.php \
 	tests/lib/browser.sh tests/lib/cluster.sh tests/lib/cppcheck.cfg \
 	tests/lib/ctl.sh tests/lib/gcov_exit.c tests/lib/http.sh tests/lib/kafka.sh \
 	tests/lib/inline.sh tests/lib/lib.sh tests/lib/manual.sh tests/lib/nodes.sh \
+	tests/lib/page.sh \
 	tests/lib/pauses.sh tests/lib/pillar.sh \
 	tests/lib/pillar.sql tests/lib/pool.sh tests/lib/prune.sh \
 	tests/lib/replica.sh tests/lib/result.sh tests/lib/schema.jq \

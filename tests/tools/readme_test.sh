@@ -6,7 +6,7 @@
 OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 [ -x "$OUTBOXCTL" ] || skip_all 'no outboxctl'
 pages=("$srcdir/README.md" "$srcdir/doc/tested.md" "$srcdir/doc/performance.md"
-    "$srcdir/doc/scale.md")
+    "$srcdir/doc/scale.md" "$srcdir/doc/coming_from.md")
 docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md "$srcdir"/src/README.md
     "$srcdir"/src/*/README.md "$srcdir"/src/*/*/README.md)
 

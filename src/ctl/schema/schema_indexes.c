@@ -79,7 +79,7 @@ schema_claim_index(struct check *k)
 	const struct schema_index	*x;
 	struct schema_finding		*f;
 	struct buf			 list = { 0 };
-	bool				 by_upgrade = schema_can_index(k);
+	bool				 by_upgrade;
 
 	x = claim_index(k, &k->wanted.tables[T_OUTBOX]);
 	if (x == NULL || !schema_has(k, T_OUTBOX) ||
@@ -89,7 +89,11 @@ schema_claim_index(struct check *k)
 	order = schema_outbox_column(k, "global_sequence");
 	if (order != NULL && !schema_is_number(order->type))
 		return;
-	/* What upgrade can undo is the column of the order, added before. */
+	/*
+	 * Upgrade has added the other columns of the index before; that of the
+	 * order, if it can, with a way to undo it.
+	 */
+	by_upgrade = order != NULL;
 	for (size_t i = 0; i < k->report->n; i++)
 		if (k->report->findings[i].undo.len > 0)
 			by_upgrade = true;
