@@ -17,9 +17,12 @@
 #endif
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <openssl/x509.h>
 
 enum conf_tls
 db_tls(const struct conf *conf, const char *host)
@@ -135,6 +138,29 @@ is_forbidden(unsigned code)
 
 #endif
 
+/*
+ * Those of mysql.tls, or for a check those of the system.  These must be named:
+ * libmysqlclient checks nothing without, and Connector/C 3.4 takes any server
+ * that proves, after the login, that it knows the hash of the password.
+ */
+static void
+set_certificates(struct db *db, enum conf_tls tls)
+{
+	const struct conf	*c = db->conf;
+	const char		*ca = or_null(c->mysql.tls.ca), *dir = NULL;
+
+	if (ca == NULL && tls == TLS_VERIFY) {
+		if ((ca = getenv(X509_get_default_cert_file_env())) == NULL)
+			ca = X509_get_default_cert_file();
+		if (access(ca, R_OK) < 0)
+			ca = NULL;
+		if ((dir = getenv(X509_get_default_cert_dir_env())) == NULL)
+			dir = X509_get_default_cert_dir();
+	}
+	mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
+	    or_null(c->mysql.tls.cert), ca, dir, NULL);
+}
+
 int
 db_set_tls(struct db *db, const char *host, struct err *e)
 {
@@ -145,9 +171,7 @@ db_set_tls(struct db *db, const char *host, struct err *e)
 	int			 rc = 0;
 
 	if (tls != TLS_DISABLE)
-		mysql_ssl_set(db->mysql, or_null(c->mysql.tls.key),
-		    or_null(c->mysql.tls.cert), or_null(c->mysql.tls.ca), NULL,
-		    NULL);
+		set_certificates(db, tls);
 	set_mode(db, tls, is_known(c, host));
 	if (key[0] == '\0')
 		return 0;

@@ -784,8 +784,18 @@ is_forbidden(const char *mode)
 	    strcmp(mode, "require") == 0;
 }
 
+/* From 11.4 on MariaDB has a certificate of its own making, if no other. */
+static bool
+offers_its_own(const char *mode, const char *ca)
+{
+	return strcmp(mode, "require") == 0 && ca[0] == '\0' && !is_mysql() &&
+	    strcmp(sql_text("SELECT @@have_ssl"), "YES") == 0;
+}
+
 START_TEST(tls_is_as_asked)
 {
+	bool		 own_tls = !modes[_i].offered &&
+			    offers_its_own(modes[_i].mode, modes[_i].ca);
 	const char	*name = modes[_i].offered ? tls_name : server;
 	const char	*ca = modes[_i].ca;
 	struct db_rows	*rows;
@@ -796,7 +806,7 @@ START_TEST(tls_is_as_asked)
 	    key_of(name), modes[_i].mode, ca[0] == '\0' ? "" :
 	    servers_path(ca));
 	db = db_new(own, 3000);
-	if (!modes[_i].works || is_forbidden(modes[_i].mode)) {
+	if ((!modes[_i].works && !own_tls) || is_forbidden(modes[_i].mode)) {
 		ck_fails(db_open(db, &e));
 		ck_assert(!db_is_open(db));
 		ck_has_not(e.text, OUTBOX_PASSWORD);
@@ -804,29 +814,33 @@ START_TEST(tls_is_as_asked)
 		ck_ok(db_open(db, &e));
 		rows = db_ask("SHOW SESSION STATUS LIKE 'Ssl_cipher'", &e);
 		ck_assert(rows != NULL && db_next(rows));
-		ck_assert((db_length(rows, 1) > 0) == modes[_i].encrypted);
+		ck_assert((db_length(rows, 1) > 0) ==
+		    (modes[_i].encrypted || own_tls));
 		db_rows_free(rows);
 	}
 }
 END_TEST
 
-/* A certificate of the server, and whether verify accepts it. */
+/*
+ * A certificate of the server, and whether verify accepts it.  Since Connector/C
+ * 3.4.2 the name of a loopback address is not checked.
+ */
 static const struct {
-	const char	*what;
+	const char	*what, *host;
 	const char	*days, *ca, *names, *use;
 	bool		 works;
 } certificates[] = {
-	{ "expired", "-1", "ca", "DNS:localhost,IP:127.0.0.1", "server",
-	  false },
-	{ "of another name", "30", "ca", "DNS:db.example,IP:127.0.0.2",
+	{ "expired", "127.0.0.1", "0", "ca", "DNS:localhost,IP:127.0.0.1",
 	  "server", false },
-	{ "of a foreign authority", "30", "other",
+	{ "of another name", "0.0.0.0", "30", "ca",
+	  "DNS:db.example,IP:127.0.0.2", "server", false },
+	{ "of a foreign authority", "127.0.0.1", "30", "other",
 	  "DNS:localhost,IP:127.0.0.1", "server", false },
-	{ "of a client", "30", "ca", "DNS:localhost,IP:127.0.0.1", "client",
-	  false },
+	{ "of a client", "127.0.0.1", "30", "ca",
+	  "DNS:localhost,IP:127.0.0.1", "client", false },
 	/* The last one stays. */
-	{ "good", "30", "ca", "DNS:localhost,IP:127.0.0.1", "server",
-	  true },
+	{ "good", "127.0.0.1", "30", "ca", "DNS:localhost,IP:127.0.0.1",
+	  "server", true },
 };
 
 /*
@@ -855,10 +869,10 @@ START_TEST(certificate_is_checked)
 {
 	if (!use_certificate(_i))
 		return;
-	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	own = servers_conf("mysql: {hosts: [\"%s:%s\"], user: outbox, "
 	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify, "
-	    "ca: \"%s\"}}\n", servers_get(tls_name, "PORT"),
-	    servers_path("ca.pem"));
+	    "ca: \"%s\"}}\n", certificates[_i].host,
+	    servers_get(tls_name, "PORT"), servers_path("ca.pem"));
 	db = db_new(own, 3000);
 	ck_assert_msg(db_open(db, &e) == (certificates[_i].works ? 0 : -1),
 	    "a certificate that is %s: %s", certificates[_i].what, e.text);
@@ -898,6 +912,22 @@ START_TEST(certificate_is_shown)
 	    servers_path("ca.pem"), pair);
 	db = db_new(own, 3000);
 	ck_assert_int_eq(db_open(db, &e), _i == 1 ? 0 : -1);
+}
+END_TEST
+
+/* Without mysql.tls.ca the authorities of the system count, and no others. */
+START_TEST(system_has_its_authorities)
+{
+	own = servers_conf("mysql: {hosts: [\"127.0.0.1:%s\"], user: outbox, "
+	    "password_env: OUTBOX_PW, database: app, tls: {mode: verify}}\n",
+	    servers_get(tls_name, "PORT"));
+	db = db_new(own, 3000);
+	setenv("SSL_CERT_DIR", "/nonexistent", 1);
+	setenv("SSL_CERT_FILE", servers_path("other.pem"), 1);
+	ck_fails(db_open(db, &e));
+	ck_has(e.text, "(2026)");
+	setenv("SSL_CERT_FILE", servers_path("ca.pem"), 1);
+	ck_ok(db_open(db, &e));
 }
 END_TEST
 
@@ -972,6 +1002,7 @@ add_db(Suite *s, const struct kind *k)
 	    NROWS(certificates));
 	tcase_add_loop_test(tc, certificate_is_shown, 0, 2);
 	tcase_add_test(tc, files_are_read_again);
+	tcase_add_test(tc, system_has_its_authorities);
 	tcase_add_test(tc, socket_needs_no_tls);
 	tcase_add_test(tc, restarted_server_is_found_again);
 }

@@ -379,7 +379,7 @@ add_row(char *body, size_t at, const char *label)
 static void
 insert_labels(unsigned from, unsigned n)
 {
-	char	body[400] = "\7\0\0\0\0\0\0\0" "\2" "\3", label[8];
+	char	body[400] = "\7\0\0\0\0\0\0\0" "\2" "\3", label[12];
 	size_t	at = 10;
 
 	for (unsigned i = from; i < from + n; i++) {
