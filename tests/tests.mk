@@ -82,6 +82,7 @@ system_tests = \
 	tests/system/run_in_doubt.sh \
 	tests/system/run_domain.sh \
 	tests/system/run_kafka_in_doubt.sh \
+	tests/system/run_kafka_operator.sh \
 	tests/system/run_kafka_routes.sh \
 	tests/system/run_back.sh \
 	tests/system/run_exits.sh \

@@ -20,10 +20,10 @@
 
 static const struct command commands[] = {
 	{ .words = "setup", .options = "database account account-host stream "
-	  "admin admin-password-file duplicate-window replicas follow-binlog "
-	  "clear-password new-password no-event", .kind = COMMAND_CHANGES,
+	  "admin admin-password-file duplicate-window partitions replicas "
+	  "follow-binlog clear-password new-password no-event", .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_FILE, .prepare = setup_prepare, .run = setup_run,
-	  .help = "create database, account and stream; send one event" },
+	  .help = "create database, account and stream or topic; send an event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .needs = NEEDS_STATE, .run = status_show,
 	  .help = "overview; exits with 1 if something needs attention" },
@@ -135,6 +135,10 @@ static const struct command commands[] = {
 	  .max = INT_MAX, .kind = COMMAND_OTHER, .needs = NEEDS_SERVERS,
 	  .run = topic_info,
 	  .help = "show topics of Kafka; exits with 1 if one is not fit" },
+	{ .words = "topic add", .options = "dry-run partitions replicas",
+	  .rest = "TOPIC...", .min = 1, .max = INT_MAX, .kind = COMMAND_ADDS,
+	  .needs = NEEDS_SERVERS, .run = topic_add,
+	  .help = "create topics of Kafka that are missing" },
 	{ .words = "phantoms forget", .kind = COMMAND_CHANGES,
 	  .table = T_STREAMS, .change = &phantoms_forget,
 	  .help = "stop reporting stream messages without an event" },

@@ -31,8 +31,8 @@ health_judge(const struct conf *conf, json_t *state)
 	health_judge_database(&h);
 	health_judge_cluster(&h);
 	health_judge_fleet(&h);
-	health_judge_keys(&h);
 	health_judge_broker(&h);
+	health_judge_keys(&h);
 	health_judge_host(&h);
 	health_judge_backlog(&h);
 	json_object_set_new(state, "problems", sorted(h.problems, false));

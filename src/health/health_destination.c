@@ -5,6 +5,7 @@
 
 #include "health/health_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A broker that elects a leader, or an endpoint that starts again. */
@@ -40,7 +41,8 @@ judge_destination(struct health *h, const json_t *d, const json_t *here)
 
 	if (strcmp(health_text(d, "state"), "fails") != 0 ||
 	    health_number(d, "for_ms") < BLIP_MS ||
-	    (to->has_stream && is_explained(h, here)))
+	    (to->has_stream && is_explained(h, here)) ||
+	    (to->has_topics && health_topic_is_told(h, why)))
 		return;
 	/* If nothing waits for it any more, what it did is the past. */
 	if (json_is_object(backlog) &&
@@ -85,10 +87,22 @@ is_of_failing(const struct health *h, const json_t *type)
 	return false;
 }
 
+/* The rule of "route NAME, type TYPE"; NULL: of what no route takes. */
+static const struct conf_route *
+rule_of(const struct health *h, const char *type)
+{
+	char	name[64] = "";
+
+	(void)sscanf(type, "route %63[^,]", name);
+	return conf_route(h->conf, name);
+}
+
 static void
 judge_type(struct health *h, const json_t *t)
 {
 	const char	*type = health_text(t, "type");
+	const struct conf_route *rule = rule_of(h, type);
+	const struct driver_traits *to = traits_of(h->conf, rule);
 	const char	*class = health_text(t, "class");
 	const char	*subjects = health_text(json_object_get(h->state,
 			    "broker"), "subjects");
@@ -113,6 +127,8 @@ judge_type(struct health *h, const json_t *t)
 	if (lacks)
 		buf_printf(&remedy, "add it to the subjects of stream %s, "
 		    "which are %s", h->conf->nats.stream, subjects);
+	else if (to->has_topics && strcmp(class, "no_route") != 0)
+		to->put_remedy(h->conf, rule, why.data, &remedy);
 	else if (strcmp(class, "no_stream") == 0)
 		buf_str(&remedy, "outboxctl stream info shows its subjects");
 	else if (strcmp(class, "no_route") == 0)
@@ -139,6 +155,7 @@ health_judge_destinations(struct health *h, const json_t *here)
 	json_array_foreach(json_object_get(here, "destinations"), i, d)
 		judge_destination(h, d, here);
 	json_array_foreach(json_object_get(here, "refused"), i, type)
-		if (!is_of_failing(h, type))
+		if (!is_of_failing(h, type) &&
+		    !health_topic_is_told(h, health_text(type, "why")))
 			judge_type(h, type);
 }

@@ -78,6 +78,9 @@ void	health_broker_remedy(const struct conf *, const char *error,
 void	health_database_remedy(const struct health *, const char *error,
 	    struct buf *);
 
+/* Is the topic of an error, "topic NAME: ...", a problem of its own already? */
+bool	health_topic_is_told(const struct health *, const char *error);
+
 void	health_judge_database(struct health *);	/* health_database.c */
 void	health_judge_cluster(struct health *);	/* health_cluster.c */
 void	health_judge_fleet(struct health *);	/* health_fleet.c; after it */

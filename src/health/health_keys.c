@@ -120,10 +120,20 @@ judge_refused(struct health *h, const json_t *b)
 {
 	const char	*error = health_text(b, "error");
 	long long	 keys = health_number(b, "keys");
-	const char	*remedy = traits_of(h->conf, NULL)->has_stream ?
+	const struct driver_traits *to = traits_of(h->conf, NULL);
+	const char	*remedy = to->has_stream ?
 			    health_refusal_remedy(error) : NULL;
 	struct health_about about = { .since = health_member(b, "since") };
+	struct buf	 own = { 0 };
 
+	if (health_topic_is_told(h, error)) {
+		json_decref(about.since);
+		return;
+	}
+	if (to->has_topics && error[0] != '\0') {
+		to->put_remedy(h->conf, NULL, error, &own);
+		remedy = own.data;
+	}
 	if (error[0] == '\0' || strstr(error, "no stream takes") != NULL)
 		health_add(h, HEALTH_REFUSED_SUBJECT, about, "outboxctl keys "
 		    "blocked names them; add their subjects to a stream",
@@ -133,6 +143,7 @@ judge_refused(struct health *h, const json_t *b)
 		    remedy : "outboxctl keys blocked names them, and "
 		    "outboxctl messages show tells why", "keys whose first "
 		    "message the destination refuses: %lld: %s", keys, error);
+	buf_free(&own);
 }
 
 /* In place of dead letters: a person has to decide. */

@@ -1,4 +1,4 @@
-/* kafka_topic.h - what the brokers tell of a topic, for outboxctl */
+/* kafka_topic.h - what the brokers tell of topics, for outboxctl */
 #ifndef OUTBOX_KAFKA_TOPIC_H
 #define OUTBOX_KAFKA_TOPIC_H
 
@@ -9,11 +9,17 @@
 #include "driver/stream_report.h"
 
 struct kafka_topic {
-	bool		exists;
-	int		partitions;
-	int		replicas;	/* the fewest that a partition has */
-	int		leaderless;	/* partitions without a leader */
-	int		behind;		/* with a replica that is not in sync */
+	const char	*name;		/* borrowed */
+	struct err	 refused;	/* not "": nothing else is known */
+	bool		 exists;
+	bool		 is_made;	/* if not: the first message makes it, */
+	bool		 waits;		/* or nobody does; neither: unknown */
+	bool		 forbidden;	/* the user may not read it */
+	int		 partitions;
+	int		 replicas;	/* the fewest that a partition has, */
+	int		 in_sync;	/* and that are in sync */
+	int		 leaderless;	/* partitions without a leader */
+	int		 behind;	/* with a replica that is not in sync */
 
 	bool		described;	/* the rest is known; or see why */
 	int64_t		min_insync;
@@ -33,15 +39,27 @@ void		kafka_asker_free(struct kafka_asker *);
 int		kafka_asker_brokers(const struct kafka_asker *);
 
 /*
- * Ask about a topic, which this does not make.  -1 with an error: no answer.
- * Blocks for 6 s at most.
+ * Ask about topics, of which only the names are set, and which this does not
+ * make.  -1 with an error: no answer.  Blocks for 6 s at most.
  */
-int		kafka_topic_ask(struct kafka_asker *, const char *topic,
-		    struct kafka_topic *, struct err *);
+int		kafka_topics_ask(struct kafka_asker *, struct kafka_topic *,
+		    size_t n, struct err *);
 
-/* What is wrong with it: unfit, warnings and advice, as sentences. */
-void		kafka_topic_judge(const struct conf *, const char *topic,
+/*
+ * What is wrong with it: unfit, warnings and advice.  Each goes on with the
+ * sentence "topic NAME ..."; its remedy stands behind the last colon.
+ */
+void		kafka_topic_judge(const struct conf *,
 		    const struct kafka_topic *, struct stream_report *);
+
+/*
+ * Make a topic; of partitions and replicas -1 is what the brokers do by default.
+ * -1 with an error, also if it exists.  dry: only ask whether they would.  Blocks
+ * for 10 s at most.
+ */
+int		kafka_topic_add(const struct conf *, const char *name,
+		    int64_t partitions, int64_t replicas, bool dry,
+		    struct err *);
 
 /* The longest record that kafka.client lets through, in bytes. */
 int64_t		kafka_max_bytes(const struct conf *);

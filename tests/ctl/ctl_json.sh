@@ -61,7 +61,7 @@ echo '{"key":"k","type":"ok","payload":{}}' > "$DIR/lines"
 echo '{"key":"k"}' > "$DIR/bad"
 
 # How each command of the table succeeds; reload and probe need a daemon, topic
-# info a broker (run_kafka.sh), top a terminal, and status and doctor have a problem to report here.  serve is left out: it prints a line for
+# a broker (run_kafka_operator.sh), top a terminal, and status and doctor have a problem to report here.  serve is left out: it prints a line for
 # each of its commands.
 declare -A good=(
 	[workers]='' [workers forget]='--all --dry-run'
@@ -75,7 +75,7 @@ declare -A good=(
 	[setup]=--dry-run [stop]='' [logs]='' [audit list]='' [config]=''
 	[stream republish]=--dry-run [stream forget]='' [phantoms forget]=''
 	[enqueue]=$DIR/lines [prune]=--dry-run [reconcile]=--dry-run
-	[retry-plan]='' [topic info]=t [schema print]='' [schema install]=--dry-run
+	[retry-plan]='' [topic info]=t [topic add]=t [schema print]='' [schema install]=--dry-run
 	[schema check]='' [schema upgrade]=--dry-run [probe]=healthz
 )
 mapfile -t commands < <(grep -Eo 'words = "[a-z -]+"' \
@@ -84,7 +84,7 @@ one 1 status
 one 1 doctor
 for command in "${commands[@]}"; do
 	case $command in
-	status|doctor|reload|top|probe|'topic info') continue ;;
+	status|doctor|reload|top|probe|topic*) continue ;;
 	esac
 	check "$command: has a line here" [ -n "${good[$command]+there}" ]
 	# shellcheck disable=SC2086
@@ -232,7 +232,7 @@ done
 for command in "${commands[@]}"; do
 	case $command in
 	doctor|status|config|retry-plan|setup|'schema print') continue ;;
-	'stream info'|'stream add'|'topic info'|reload|stop|logs|top|probe)
+	'stream info'|'stream add'|topic*|reload|stop|logs|top|probe)
 		continue ;;
 	esac
 	# shellcheck disable=SC2086

@@ -63,6 +63,12 @@ kafka_allow() {
 	    --topic "$2" "${args[@]}"
 }
 
+# kafka_allow_cluster USER OPERATION
+kafka_allow_cluster() {
+	kafka_tool AclCommand --add --force --allow-principal "User:$1" \
+	    --cluster --operation "$2"
+}
+
 # kafka_quota BYTES: of all that producers send, a second
 kafka_quota() {
 	kafka_tool ConfigCommand --alter --entity-type clients \

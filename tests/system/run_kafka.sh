@@ -69,6 +69,7 @@ check_topic() {
 topic events.lab.event 4
 topic events.made 4
 kafka_allow relay '*' Write Describe DescribeConfigs Read
+kafka_allow_cluster relay DescribeConfigs
 kafka_conf
 start_fleet
 produce --events 3000 --keys 50 --payload 200 --bulk
@@ -104,7 +105,7 @@ ctl topic info
 is "$RC" 2 'topic info: without a topic'
 ctl doctor
 like "$OUT" 'broker: connected; the cluster has 1' 'doctor: the cluster'
-like "$OUT" 'topic events.lab.event has one replica' \
+like "$OUT" 'topic events.lab.event.* has one replica' \
     'doctor: the topics of the event types'
 topic events.short 1 retention.ms=60000 max.message.bytes=5000
 ctl topic info events.short

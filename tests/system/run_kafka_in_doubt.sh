@@ -98,6 +98,9 @@ kafka_tool AclCommand --remove --force --allow-principal User:relay \
 kill_in_flight
 within 20 'a user that may not read: rows stay in doubt' unsolved
 within 30 'status tells it as a problem' problem
+like "$(jq -r .remedy "$DIR/problem")" \
+    '^let the user of kafka.sasl read the topic.*goes on by itself' \
+    'with the right that the user lacks'
 kafka_allow relay "$TOPIC" Read
 drains 40 'it goes on by itself when the user may'
 check_topic 'the topic is complete and in order, nothing twice'

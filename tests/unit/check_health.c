@@ -439,6 +439,18 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"advice\": "
 	  "[\"has a short window\"]}}", "stream_advice ", 0,
 	  "stream EVENTS has a short window: outboxctl stream info" },
+	{ "{" ALIVE "\"this_host\": {}, \"topics\": [{\"topic\": \"a\", "
+	  "\"findings\": [{\"level\": \"advice\", \"text\": \"has one: give "
+	  "it three\"}]}, {\"topic\": \"b\", \"findings\": [{\"level\": "
+	  "\"advice\", \"text\": \"has one: give it three\"}]}]}",
+	  "stream_advice ", 0, "topic a (and 1 more) has one: give it three" },
+	{ "{" ALIVE "\"this_host\": {}, \"topics\": [{\"topic\": \"a\", "
+	  "\"findings\": [{\"level\": \"fail\", \"text\": \"cannot be used: "
+	  "denied: allow it\"}, {\"level\": \"warn\", \"text\": \"is odd: "
+	  "mend it\"}]}], \"blocked\": [{\"reason\": \"refused\", \"keys\": 1, "
+	  "\"error\": \"topic a: denied\"}]}",
+	  "stream_unfit stream_settings ", 1,
+	  "topic a cannot be used: denied: allow it" },
 	{ "{" ALIVE "\"this_host\": null, \"dead\": {\"new\": 3}}",
 	  "dead_letters no_daemon ", 1, NULL },
 	{ "{" ALIVE "\"this_host\": {}, \"broker\": {\"error\": \"gone\"}}",

@@ -28,7 +28,7 @@ struct args {
 
 	int64_t		 batch;			/* rows of a transaction */
 	int64_t		 duplicate_window;	/* seconds */
-	int64_t		 replicas;
+	int64_t		 partitions, replicas;	/* -1: not given */
 	bool		 skip_bad, trigger, grants;
 	bool		 payload, raw;
 	int64_t		 days, dead_days;	/* days: -1: not given */

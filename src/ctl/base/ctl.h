@@ -181,6 +181,9 @@ void	print_rows(const struct ctl *, const char *const *columns, json_t *);
 /* The same for a list that was asked for: a terminal shows that it is empty. */
 void	print_list(const struct ctl *, const char *const *columns, json_t *);
 
+/* Findings, [{"level", "text"}], a line each: "warn    what has ..." */
+void	print_verdict(const struct ctl *, const char *what, const json_t *);
+
 /* One object, one member a line. */
 void	print_object(const struct ctl *, json_t *);
 
@@ -322,6 +325,7 @@ int	audit_list(struct ctl *);
 int	stream_republish(struct ctl *);
 int	stream_info(struct ctl *);
 int	topic_info(struct ctl *);
+int	topic_add(struct ctl *);
 int	stream_add(struct ctl *);
 int	enqueue(struct ctl *);
 int	plan_show(struct ctl *);

@@ -19,6 +19,7 @@
 #define SECOND		INT64_C(1000)
 #define GAP		2	/* behind a name, and between columns */
 #define COLUMNS_MAX	32
+#define LEVEL_WIDTH	8	/* of a finding, and a gap */
 #define TEXT_LEAST	10	/* a text is not cut to less */
 
 static bool
@@ -406,4 +407,22 @@ print_list(const struct ctl *c, const char *const *columns, json_t *rows)
 	    screen_width(c) > 0)
 		fputs("(none)\n", screen_out());
 	print_rows(c, columns, rows);
+}
+
+void
+print_verdict(const struct ctl *c, const char *what, const json_t *findings)
+{
+	json_t	*f;
+	size_t	 i;
+
+	json_array_foreach(findings, i, f) {
+		const char *level = member_text(f, "level");
+		char *text = xasprintf("%s %s", what, member_text(f, "text"));
+
+		screen_put(screen_colour_of(level), level);
+		display_print(screen_out(), "%*s",
+		    LEVEL_WIDTH - display_width(level), "");
+		screen_put_lines(c, LEVEL_WIDTH, text);
+		free(text);
+	}
 }

@@ -42,9 +42,8 @@ void	doctor_say_problem(struct doctor *, enum doctor_level,
 /* Send the prepared statement; NULL: the error was printed. */
 struct db_rows *doctor_query(struct doctor *, const char *what);
 
-/* doctor_kafka.c; the second asks about the topics of event types */
+/* doctor_kafka.c */
 void	doctor_kafka(struct doctor *);
-void	doctor_topics(struct doctor *, char *const *topics, size_t n);
 
 /* doctor_local.c */
 void	doctor_secrets(struct doctor *);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/envelope.h"
 #include "driver/type_tokens.h"
 #include "drivers/traits/traits.h"
 #include "mysql/db.h"
@@ -172,33 +171,6 @@ say_types(struct doctor *d, const struct types *t)
 		    "them are the same in %s", t->n, SAMPLE, where);
 }
 
-/* The topics of the types, where nothing else of a message is in their names. */
-static void
-say_topics(struct doctor *d, const struct types *t)
-{
-	const struct conf	*c = d->ctl->conf;
-	struct envelope_form	 form = envelope_form_of(c, "x");
-	struct envelope		 env = { 0 };
-	char			**topics = xcalloc(t->n + 1, sizeof(*topics));
-	size_t			 n = 0;
-
-	for (size_t i = 0; i < t->n; i++) {
-		struct msg m = { .type = { t->items[i].name,
-		    t->items[i].len } };
-
-		topics[n] = xstrdup(envelope_subject_of(&env, &form, &m));
-		if (n == 0 || strcmp(topics[n], topics[n - 1]) != 0)
-			n++;
-		else
-			free(topics[n]);
-	}
-	doctor_topics(d, topics, n);
-	for (size_t i = 0; i < n; i++)
-		free(topics[i]);
-	free(topics);
-	envelope_free(&env);
-}
-
 void
 doctor_types(struct doctor *d)
 {
@@ -216,10 +188,6 @@ doctor_types(struct doctor *d)
 	if (add_sample(d, &t)) {
 		map_types(d->ctl->conf, &t);
 		say_types(d, &t);
-		if (template == d->ctl->conf->kafka.topic &&
-		    strstr(template, "{stream_id}") == NULL &&
-		    strstr(template, "{partition}") == NULL)
-			say_topics(d, &t);
 	}
 	for (size_t i = 0; i < t.n; i++) {
 		free(t.items[i].name);

@@ -152,9 +152,11 @@ run_steps(struct setup *s)
 	int	database, stream;
 
 	if (s->ctl->args.dry_run)
-		return setup_print_sql(s) == CTL_DONE ? setup_print_stream(s) :
+		return setup_print_sql(s) == CTL_DONE &&
+		    setup_print_topic(s) == CTL_DONE ? setup_print_stream(s) :
 		    CTL_FAILED;
-	stream = setup_stream(s);
+	if ((stream = setup_stream(s)) == CTL_DONE)
+		stream = setup_topic(s);
 	database = setup_database(s);
 	if (database != CTL_DONE || stream != CTL_DONE)
 		return database != CTL_DONE ? database : stream;
@@ -199,10 +201,12 @@ setup_run(struct ctl *c)
 	s.admin.conf = NULL;
 	s.account = setup_account_name(c, c->conf->mysql.user);
 	s.operator = setup_account_name(c, setup_operator_user(c->conf));
+	s.topic = setup_topic_name(c);
 	go_on = ctl_confirm_impact(c, "Setup creates what is missing of "
 	    "database %s, account %s%s%s%s", c->conf->mysql.database,
-	    s.account, stream ? " and stream " : "",
-	    stream ? c->conf->nats.stream : "", c->args.no_event ? "" :
+	    s.account, stream ? " and stream " : s.topic != NULL ?
+	    " and topic " : "", stream ? c->conf->nats.stream :
+	    s.topic != NULL ? s.topic : "", c->args.no_event ? "" :
 	    ", and sends one event");
 	status = CTL_FAILED;
 	if (go_on) {
@@ -216,5 +220,6 @@ setup_run(struct ctl *c)
 	json_decref(s.steps);
 	free(s.account);
 	free(s.operator);
+	free(s.topic);
 	return status;
 }

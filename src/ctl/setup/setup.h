@@ -20,6 +20,7 @@ struct setup {
 	struct pub	 bus;
 	char		*account;	/* 'outbox'@'localhost', as SQL */
 	char		*operator;	/* the one of outboxctl, as SQL */
+	char		*topic;		/* of Kafka, for the event; or NULL */
 	json_t		*steps;
 	bool		 clear;		/* passwords are sent as they are */
 	bool		 require_tls;	/* of accounts of other hosts */
@@ -115,7 +116,13 @@ int	setup_operator(struct setup *, struct err *);
 int	setup_print_stream(struct setup *);
 int	setup_stream(struct setup *);
 
+/* The same for the topic of Kafka (setup_topic.c), and its name; or NULL. */
+int	setup_print_topic(struct setup *);
+int	setup_topic(struct setup *);
+char	*setup_topic_name(const struct ctl *);
+
 /* setup_event.c: send an event, and see it in the stream */
+#define SETUP_TYPE	"outbox.setup"
 int	setup_event(struct setup *);
 
 /* Does a worker run, on any host?  The administrator is logged in. */

@@ -23,7 +23,6 @@
 #include "util/xalloc.h"
 
 #define KEY		"outbox-setup"
-#define TYPE		"outbox.setup"
 #define SENT_MS		20000	/* for the event to be sent */
 #define POLL_MS		100
 
@@ -48,7 +47,7 @@ insert_message(struct setup *s, struct err *e)
 	if (store_read_counts(st, &c, e) < 0)
 		return -1;
 	store_sql(st, "INSERT INTO {outbox} ({event_type}, {partition_key}, "
-	    "{event_data}:key:id) SELECT '" TYPE "', :label, :data:name:uuid "
+	    "{event_data}:key:id) SELECT '" SETUP_TYPE "', :label, :data:name:uuid "
 	    "FROM (SELECT '" KEY "' AS name) AS x",
 	    SQL_IF("key", has_key, ", {stream_id}"),
 	    SQL_IF("name", has_key, ", x.name"),
@@ -75,7 +74,7 @@ enqueue_event(struct setup *s, struct event *ev, struct err *e)
 	} else {
 		rc = schema_put_text(s->ctl->conf, "CALL outbox_enqueue(",
 		    &call, e);
-		buf_str(&call, "'" KEY "', NULL, '" TYPE "', 1, NULL, NULL, "
+		buf_str(&call, "'" KEY "', NULL, '" SETUP_TYPE "', 1, NULL, NULL, "
 		    "'{\"sent by\": \"outboxctl setup\"}')");
 		store_sql(st, ":call", SQL_RAW("call", call.data));
 		if (rc == 0)
@@ -244,7 +243,7 @@ setup_event(struct setup *s)
 	}
 	if (enqueue_event(s, &ev, &e) < 0 || setup_has_daemon(s, &runs, &e) < 0)
 		return ctl_fail(&s->admin, &e);
-	setup_step(s, "event", "%llu enqueued, type " TYPE ", key " KEY,
+	setup_step(s, "event", "%llu enqueued, type " SETUP_TYPE ", key " KEY,
 	    (unsigned long long)ev.sequence);
 	if (!runs)
 		status = relay_once(s->ctl);
@@ -260,7 +259,8 @@ setup_event(struct setup *s)
 	if (conf_stream(s->ctl->conf)[0] != '\0')
 		return see(s, &ev);
 	if (!conf_goes_to_stream(s->ctl->conf)) {
-		setup_step(s, "event", "delivered");
+		setup_step(s, "event", "delivered%s%s", s->topic == NULL ? "" :
+		    ", to topic ", s->topic == NULL ? "" : s->topic);
 		return CTL_DONE;
 	}
 	setup_step(s, "event", "acknowledged as message %llu of its stream",

@@ -6,6 +6,7 @@
 #include "ctl/setup/setup.h"
 #include "ctl/stream/broker.h"
 #include "nats/new_stream.h"
+#include "util/clock.h"
 #include "util/display.h"
 
 #define BY_OTHERS	"An administrator of the broker has to run"
@@ -102,7 +103,7 @@ choose(const struct ctl *c, struct new_stream *w)
 {
 	struct err	e;
 
-	*w = (struct new_stream){ .replicas = c->args.replicas,
+	*w = (struct new_stream){ .replicas = later(1, c->args.replicas),
 	    .dedup_window_ms = c->args.duplicate_window * 1000 };
 	return new_stream_subject(w, c->conf->nats.subject, &e) == 0 ?
 	    CTL_DONE : ctl_error("%s", e.text);

@@ -7,5 +7,6 @@ outboxctl_SOURCES += \
 	src/ctl/setup/setup_operator.c \
 	src/ctl/setup/setup_sql.c \
 	src/ctl/setup/setup_step.c \
-	src/ctl/setup/setup_stream.c
+	src/ctl/setup/setup_stream.c \
+	src/ctl/setup/setup_topic.c
 EXTRA_DIST += src/ctl/setup/README.md

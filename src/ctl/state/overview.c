@@ -447,9 +447,10 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	json_object_set_new(state, "database", away == NULL ? json_null() :
 	    json_pack("{s:s}", "error", away->text));
 	json_object_set_new(state, "broker", state_broker(c, bus));
-	/* The problem is told by what else is read; this is a look more. */
+	/* The problem is told by what else is read; these are looks more. */
 	if (away == NULL)
 		(void)state_put_gaps(c, bus, state, &e);
+	(void)state_put_topics(c, state, away == NULL, &e);
 	health_judge(c->conf, state);
 	return state;
 }

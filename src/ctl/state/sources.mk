@@ -17,5 +17,6 @@ outboxctl_SOURCES += \
 	src/ctl/state/state_impl.h \
 	src/ctl/state/this_host.c \
 	src/ctl/state/values.c \
+	src/ctl/state/topics.c \
 	src/ctl/state/workers.c
 EXTRA_DIST += src/ctl/state/README.md

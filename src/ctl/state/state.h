@@ -41,6 +41,7 @@
  *			is then the error of the database
  *	broker		{"driver", "error", "unfit", "full", "subjects",
  *			"warnings"}; also of another destination
+ *	topics		as state_topics(), with Kafka
  *	this_host	as state_this_host
  *	daemon_died	as state_dead_master
  *	files_lost	as state_files_lost
@@ -54,6 +55,22 @@
  */
 json_t	*state_overview(struct ctl *, struct pub *, const json_t *host_before,
 	    const struct err *away);
+
+/*
+ * topics.c: an object for each of these topics of Kafka: topic, exists, and if it
+ * does partitions, replicas, without_leader, not_in_sync, min_insync_replicas,
+ * retention_ms, retention_bytes and max_message_bytes, of which null is not
+ * known or no limit; findings, [{"level": fail, warn or advice, "text"}], as
+ * kafka_topic_judge() has them.
+ */
+json_t	*state_topics(const struct conf *, char *const *names, size_t n,
+	    struct err *);
+
+/*
+ * topics.c: the topic of messages of this type; the caller frees.  NULL: they go
+ * elsewhere, or it depends on the key.
+ */
+char	*state_topic_of(const struct conf *, const char *type);
 
 /*
  * rounds.c: the overview again and again.  Each connects to the database again

@@ -80,6 +80,14 @@ int	 state_put_rights(struct ctl *, json_t *state, struct err *);
 json_t	*state_broker(const struct ctl *, struct pub *);
 
 /*
+ * topics.c: put "topics" if messages go to Kafka, as state_topics() has them:
+ * those that the configuration names, and of the types of the newest rows; with
+ * tables these can be read.
+ */
+int	 state_put_topics(struct ctl *, json_t *state, bool tables,
+	    struct err *);
+
+/*
  * this_host.c: the samples of the backlog, as the daemon of this host took
  * them; empty if none runs.
  */

@@ -481,6 +481,32 @@ say_destination(const struct ctl *c, const json_t *status)
 	say_member(c, "sends to", &b);
 }
 
+#define TOPICS_SHOWN	4
+
+static void
+say_topics(const struct ctl *c, const json_t *topics)
+{
+	struct buf	 b = { 0 };
+	json_t		*o;
+	size_t		 i, n = json_array_size(topics);
+
+	if (n == 0)
+		return;
+	json_array_foreach(topics, i, o) {
+		buf_printf(&b, "%s%s", i == 0 ? "" : ", ",
+		    i == TOPICS_SHOWN ? "..." : member_text(o, "topic"));
+		if (i == TOPICS_SHOWN)
+			break;
+		if (json_is_true(json_object_get(o, "exists")))
+			buf_printf(&b, " (partitions %lld, replicas %lld)",
+			    member_number(o, "partitions"),
+			    member_number(o, "replicas"));
+		else
+			buf_str(&b, " (missing)");
+	}
+	say_member(c, "topics", &b);
+}
+
 static void
 say_this_host(const struct ctl *c, const json_t *status)
 {
@@ -524,6 +550,7 @@ say_this_host(const struct ctl *c, const json_t *status)
 		say_member(c, "monitor", &b);
 	}
 	say_destination(c, status);
+	say_topics(c, json_object_get(status, "topics"));
 	say_reload(c, json_object_get(here, "reload"));
 	say_reasons(c, workers, problems);
 	if (json_array_size(destinations) > 0) {

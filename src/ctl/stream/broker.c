@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/base/screen.h"
 #include "nats/bus.h"
 #include "nats/stream.h"
 #include "util/display.h"
@@ -14,8 +13,6 @@
 
 /* To create a stream the servers of a cluster elect its leader first. */
 #define ANSWER_MS	10000
-
-#define INDENT	8	/* of a finding, behind its level */
 
 int
 broker_needed(const struct ctl *c)
@@ -131,21 +128,4 @@ broker_verdict(const struct ctl *c, const struct buf *answer)
 	add_findings(list, "warn", &r.warnings);
 	add_findings(list, "advice", &r.advice);
 	return list;
-}
-
-void
-broker_say_verdict(const struct ctl *c, const json_t *findings)
-{
-	json_t	*f;
-	size_t	 i;
-
-	json_array_foreach(findings, i, f) {
-		const char *level = member_text(f, "level");
-		char *text = xasprintf("the stream %s", member_text(f, "text"));
-
-		screen_put(screen_colour_of(level), level);
-		display_print(screen_out(), "%*s", INDENT - display_width(level), "");
-		screen_put_lines(c, INDENT, text);
-		free(text);
-	}
 }

@@ -33,7 +33,4 @@ int	broker_create(const struct ctl *, struct pub *,
  */
 json_t	*broker_verdict(const struct ctl *, const struct buf *answer);
 
-/* Print a line for each finding. */
-void	broker_say_verdict(const struct ctl *, const json_t *findings);
-
 #endif

@@ -11,6 +11,7 @@
 #include "ctl/stream/broker.h"
 #include "nats/bus.h"
 #include "nats/new_stream.h"
+#include "util/clock.h"
 #include "util/display.h"
 
 struct add {
@@ -43,7 +44,7 @@ report_added(const struct add *a, bool added, const struct buf *answer)
 		    a->wanted.subject, (long long)a->wanted.replicas,
 		    a->wanted.replicas == 1 ? "" : "s",
 		    json_string_value(window));
-		broker_say_verdict(c, findings);
+		print_verdict(c, "the stream", findings);
 	}
 	json_decref(findings);
 	json_decref(window);
@@ -96,7 +97,7 @@ stream_add(struct ctl *c)
 {
 	struct add	a = { .ctl = c, .wanted = {
 			    .dedup_window_ms = c->args.duplicate_window * 1000,
-			    .replicas = c->args.replicas } };
+			    .replicas = later(1, c->args.replicas) } };
 	struct err	e;
 	int		status;
 

@@ -135,7 +135,7 @@ show_info(const struct ctl *c, const struct buf *answer)
 	if (none)
 		display_print(stdout, "ok      the daemon can use this "
 		    "stream, and its settings are safe\n");
-	broker_say_verdict(c, findings);
+	print_verdict(c, "the stream", findings);
 	json_decref(o);
 	return status;
 }

@@ -1,3 +1,3 @@
 outboxctl_SOURCES += \
-	src/ctl/topic/topic_info.c
+	src/ctl/topic/topic.c
 EXTRA_DIST += src/ctl/topic/README.md

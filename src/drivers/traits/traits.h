@@ -36,6 +36,7 @@ struct driver_traits {
 	 * conf_stream(), if there is one.  Of one driver at most.
 	 */
 	bool		 has_stream;
+	bool		 has_topics;	/* that outboxctl topic asks about */
 	bool		 takes_stdout;	/* nothing else may write there */
 
 	/*

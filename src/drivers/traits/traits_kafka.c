@@ -69,17 +69,28 @@ check_topic(const char *topic, size_t len, struct err *e)
 	return 0;
 }
 
+/* A topic that is missing is named: "topic NAME: ...". */
 static void
 put_remedy(const struct conf *conf, const struct conf_route *rule,
     const char *error, struct buf *b)
 {
+	const char	*topic = strstr(error, "topic ");
+
 	(void)rule;
+	if (topic != NULL && strstr(topic, ": Unknown topic") != NULL) {
+		topic += strlen("topic ");
+		buf_str(b, "outboxctl topic add ");
+		buf_add(b, topic, strcspn(topic, ":"));
+		buf_str(b, ", or correct kafka.topic");
+		return;
+	}
 	advice_put(advice, error, "brokers", &conf->kafka.brokers,
 	    "kafka.brokers", b);
 }
 
 const struct driver_traits traits_kafka = {
 	.noun = "broker",
+	.has_topics = true,
 	.template_key = "kafka.topic",
 	.template = offsetof(struct conf, kafka.topic),
 	.own_template = offsetof(struct conf_route, subject),
