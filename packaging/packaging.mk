@@ -9,10 +9,28 @@ dist_epoch = $$(if test -n "$$SOURCE_DATE_EPOCH"; then \
 	git -C $(srcdir) log -1 --format=%ct; \
 	else stat -c %Y $(srcdir)/configure.ac; fi)
 
-# Packages.  All are built from the release tarball.
+# The address of those who publish stands in packaging/contact; in the tarball
+# also where a placeholder is in the repository.  packaging/commit, which only
+# the tarball has, tells what it was made of.
+
+contact = $$(cat $(srcdir)/packaging/contact)
+
+dist-hook:
+	$(SED) -i "s|maintainers@outbox-master\.example|$(contact)|" \
+	    $(distdir)/debian/control $(distdir)/debian/changelog
+	if test -e $(srcdir)/.git; then \
+	    git -C $(srcdir) rev-parse HEAD > $(distdir)/packaging/commit; \
+	elif test -e $(srcdir)/packaging/commit; then \
+	    cp $(srcdir)/packaging/commit $(distdir)/packaging/commit; \
+	else echo unknown > $(distdir)/packaging/commit; fi
+
+# Packages.  All are built from the release tarball.  Their files have the date of
+# the release, that of debian/changelog, at most.
 
 EXTRA_DIST += etc/packaged.sed packaging/outbox-master.spec.in \
 	packaging/readme.sed packaging/html packaging/manual.css \
+	packaging/readme.sed packaging/contact packaging/provenance \
+	packaging/release \
 	packaging/image packaging/compose.yml packaging/kubernetes.yml \
 	packaging/rpmlint.toml packaging/sbom \
 	debian/README.Debian debian/changelog \
@@ -22,22 +40,31 @@ EXTRA_DIST += etc/packaged.sed packaging/outbox-master.spec.in \
 	debian/outbox-master.postinst debian/outbox-master.postrm \
 	debian/outbox-master.prerm debian/rules debian/source/format
 
+release_date = $$($(SED) -n 's/^ -- .*>  //p' $(srcdir)/debian/changelog | \
+	$(SED) 1q)
+release_epoch = $$(date -d "$(release_date)" +%s)
+
 .PHONY: image
 image: deb
 	rm -rf image
-	$(srcdir)/packaging/image deb/$(PACKAGE)_*.deb image
+	SOURCE_DATE_EPOCH=$(release_epoch) \
+	    $(srcdir)/packaging/image deb/$(PACKAGE)_*.deb image
 
 .PHONY: deb
 deb: dist
 	rm -rf deb && $(MKDIR_P) deb
 	cp $(distdir).tar.xz deb/$(PACKAGE)_$(VERSION).orig.tar.xz
 	cd deb && tar xf $(PACKAGE)_$(VERSION).orig.tar.xz
-	cd deb/$(distdir) && dpkg-buildpackage -b -us -uc
+	cd deb/$(distdir) && dpkg-buildpackage --sanitize-env -b -us -uc
 	rm -rf deb/$(distdir)
 	@ls deb/*.deb
 
-outbox-master.spec: $(srcdir)/packaging/outbox-master.spec.in Makefile
-	$(AM_V_GEN)$(SED) 's|@VERSION[@]|$(VERSION)|' \
+outbox-master.spec: $(srcdir)/packaging/outbox-master.spec.in Makefile \
+		$(srcdir)/packaging/contact $(srcdir)/debian/changelog
+	$(AM_V_GEN)$(SED) -e 's|@VERSION[@]|$(VERSION)|' \
+	    -e "s|@CONTACT[@]|$(contact)|" \
+	    -e "s|@DATE[@]|$$(LC_ALL=C date -u -d "$(release_date)" \
+		'+%a %b %d %Y')|" \
 	    $(srcdir)/packaging/outbox-master.spec.in > $@
 CLEANFILES += outbox-master.spec
 
@@ -58,28 +85,19 @@ sbom = $(PACKAGE)-$(VERSION).cdx.json
 CLEANFILES += $(sbom)
 .PHONY: sbom
 sbom: outbox-master outboxctl
-	$(srcdir)/packaging/sbom $(PACKAGE) $(VERSION) outbox-master outboxctl \
-	    > $(sbom).tmp
+	SOURCE_DATE_EPOCH=$(release_epoch) $(srcdir)/packaging/sbom \
+	    $(PACKAGE) $(VERSION) outbox-master outboxctl > $(sbom).tmp
 	mv $(sbom).tmp $(sbom)
 	@echo $(sbom)
 
-# What is published: tarball, bill of materials, checksums, signatures.
+# What is published; packaging/release.  RELEASE_KEY names a secret key of gpg;
+# "none" makes all but the signatures, to compare with what others published.
+# RELEASE="deb rpm image" adds the image, which takes root.
 
 RELEASE_KEY =
-GPG = gpg
+RELEASE = deb rpm
 .PHONY: release
 release:
-	@test -n "$(RELEASE_KEY)" || { echo 'make release: no key to sign with:' \
-	    'make release RELEASE_KEY=ADDRESS' >&2; exit 1; }
-	@$(GPG) --list-secret-keys '$(RELEASE_KEY)' > /dev/null 2>&1 || { \
-	    echo 'make release: gpg has no secret key of $(RELEASE_KEY);' \
-	    'gpg --list-secret-keys has those that it has' >&2; exit 1; }
-	$(MAKE) $(AM_MAKEFLAGS) dist sbom
-	rm -rf release && $(MKDIR_P) release
-	mv $(distdir).tar.xz $(sbom) release
-	cd release && sha256sum $(distdir).tar.xz $(sbom) > SHA256SUMS && \
-	    for f in $(distdir).tar.xz SHA256SUMS; do \
-		$(GPG) --batch --local-user '$(RELEASE_KEY)' --armor \
-		    --detach-sign "$$f" || exit 1; \
-	    done
-	@ls release
+	@SOURCE_DATE_EPOCH=$(release_epoch) MAKE='$(MAKE)' \
+	    $(srcdir)/packaging/release $(PACKAGE) $(VERSION) \
+	    '$(RELEASE_KEY)' $(RELEASE)

@@ -33,6 +33,7 @@ system_tests = \
 	tests/tools/check_test.sh \
 	tests/tools/manual_test.sh \
 	tests/tools/html_test.sh \
+	tests/tools/hardening_test.sh \
 	tests/tools/readme_test.sh \
 	tests/tools/prometheus_test.sh \
 	tests/tools/replica_test.sh \
@@ -277,6 +278,6 @@ EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
 	tests/lib/tmux.sh tests/model/relay.pml tests/package/bare.sh \
 	tests/package/debian.sh tests/package/dist.sh tests/package/examples.py \
 	tests/package/examples.sh tests/package/image.sh tests/package/in_root.sh \
-	tests/package/inside.sh tests/package/release.sh tests/package/root.sh \
+	tests/package/inside.sh tests/package/reproducible.sh tests/package/root.sh \
 	tests/package/rpm.sh tests/package/systemd.sh tests/prometheus/messages.yml \
 	tests/prometheus/missing.yml

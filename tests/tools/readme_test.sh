@@ -19,6 +19,15 @@ check 'HACKING.md has at most 200 lines' [ "$(wc -l < "${docs[0]}")" -le 200 ]
 is "$(awk 'length > 80' "${pages[@]}" "${docs[0]}")" '' \
     'no line has over 80 columns'
 
+# What is published has one version.
+version=$(sed -n 's/^AC_INIT(\[.*\],\[\(.*\)\])$/\1/p' "$srcdir/configure.ac")
+is "$(sed -n '1s/^outbox-master (\(.*\)-[0-9]*) .*/\1/p' \
+    "$srcdir/debian/changelog")" "$version" 'debian/changelog has the version'
+is "$(awk 'NR == 1 { print $2 }' "$srcdir/ChangeLog")" "$version" \
+    'ChangeLog begins with it'
+is "$(grep -L '^\.Dd [A-Z][a-z]* [0-9]*, 20[0-9][0-9]$' "$srcdir"/man/*)" '' \
+    'each manual page has a date, whoever formats it'
+
 # links [SED-OPTION...]: of README.md, without those to other sites
 links() {
 	sed "$@" "${pages[0]}" | grep -Eo '\]\([^)]*\)' | tr -d '])(' |
