@@ -29,8 +29,7 @@ dist-hook:
 
 EXTRA_DIST += etc/packaged.sed packaging/outbox-master.spec.in \
 	packaging/readme.sed packaging/html packaging/manual.css \
-	packaging/readme.sed packaging/contact packaging/provenance \
-	packaging/release \
+	packaging/contact packaging/provenance packaging/release \
 	packaging/image packaging/compose.yml packaging/kubernetes.yml \
 	packaging/rpmlint.toml packaging/sbom \
 	debian/README.Debian debian/changelog \

@@ -34,6 +34,7 @@ system_tests = \
 	tests/tools/manual_test.sh \
 	tests/tools/html_test.sh \
 	tests/tools/hardening_test.sh \
+	tests/compat/compat_test.sh \
 	tests/tools/readme_test.sh \
 	tests/tools/prometheus_test.sh \
 	tests/tools/replica_test.sh \
@@ -247,9 +248,10 @@ check_stream_audit_SOURCES = tests/recovery/check_stream_audit.c \
 check_verdict_SOURCES = tests/nats/check_verdict.c
 
 # An HTTP server that does as it is told, a server of HTTP/2 that goes away,
-# HTTP clients that behave badly, and a proxy before a broker, which lies.
+# HTTP clients that behave badly, a proxy before a broker, which lies, and what
+# users rely on.
 
-check_PROGRAMS += receiver goaway clients liar
+check_PROGRAMS += receiver goaway clients liar names
 receiver_SOURCES = tests/lib/receiver.c
 receiver_LDADD =
 goaway_SOURCES = tests/lib/goaway.c
@@ -258,8 +260,13 @@ clients_SOURCES = tests/lib/clients.c
 clients_LDADD =
 liar_SOURCES = tests/lib/liar.c
 liar_LDADD =
+names_SOURCES = tests/compat/names.c sql/wanted.c
+names_LDADD = $(outbox_libs)
 
-EXTRA_DIST += $(system_tests) tests/chaos/README tests/chaos/back.sh \
+EXTRA_DIST += $(system_tests) tests/compat/api.jq \
+	$(foreach k,api columns commands exits json keys messages metrics \
+	    procedures, \
+	    tests/compat/1.0/$(k)) tests/chaos/README tests/chaos/back.sh \
 	tests/chaos/cluster.sh tests/chaos/damage.sh \
 	tests/chaos/endpoint.sh tests/chaos/faults.sh \
 	tests/chaos/kafka.sh tests/chaos/load.sh tests/chaos/masters.sh tests/chaos/outage.sh \

@@ -49,7 +49,7 @@ groups=(units store faults workers database broker cluster kafka monitor ctl
 # group_of TEST: the part that has it in its long form; check_lanes, or a file
 group_of() {
 	case $1 in
-	tests/ctl/*)
+	tests/ctl/* | tests/compat/*)
 		echo ctl ;;
 	*/run_faults.sh)
 		echo faults ;;
@@ -432,15 +432,17 @@ part_containers() {
 
 # It needs a mirror of Debian, which may be away for a moment.
 oci_image() {
+	local deb
+	deb=$(ls "$build"/deb/outbox-master_*.deb)
 	rm -rf "$build/image"
-	packaging/image "$build"/deb/outbox-master_*.deb "$build/image" \
-	    > "$checks/image.log" 2>&1 || {
+	local -x SOURCE_DATE_EPOCH=1795860000
+	packaging/image "$deb" "$build/image" > "$checks/image.log" 2>&1 || {
 		cat "$checks/image.log"
 		grep -q 'apt-get update .*failed' "$checks/image.log" || return 1
 		echo '1..0 # SKIP the mirror of Debian is away'
 		return
 	}
-	IMAGE=$build/image script "$build" tests/package/image.sh
+	IMAGE=$build/image DEB=$deb script "$build" tests/package/image.sh
 }
 
 part_examples() {

@@ -293,14 +293,13 @@ struct conf {
 	char			*path;		/* of the file */
 	unsigned		*lines;		/* of the file, as conf_keys();
 						   0: not in it */
-	unsigned		 retired;	/* the file has the i-th key of
-						   conf_retired: a bit each */
 };
 
 /* What a key says of a secret; else it says nothing. */
 enum conf_secret {
 	SECRET_TEXT = 1,	/* the file or variable that has it */
 	SECRET_LINE,		/* the same, and it goes into a header */
+	SECRET_KEY,		/* the file of a key that signs */
 	SECRET_FILE		/* the file, which a library reads by itself */
 };
 
@@ -374,16 +373,14 @@ int		 conf_check_destination_secrets(const struct conf *,
 		    struct err *);
 int		 conf_check_secrets(const struct conf *, struct err *);
 
-#define CONF_KEY_MIN	32	/* bytes of a signing key */
-
-/*
- * Tell what version 1.0 will refuse or what is not safe, one text for each:
- * retired keys, secrets that go over the network as they are, keys that can be
- * guessed.  Reads the keys.
- */
+/* Tell what is not safe, one text for each. */
 void		 conf_warn(const struct conf *,
 		    void (*tell)(void *, const char *key, const char *text),
 		    void *);
+
+/* A key that signs, of CONF_KEY_MIN bytes or more.  NULL: see err.  Free it. */
+#define CONF_KEY_MIN	32
+char		*conf_signing_key(const char *file, struct err *);
 
 /*
  * The token of http, "" for none, and the value of a header: what a request can

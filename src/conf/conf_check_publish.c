@@ -46,6 +46,42 @@ check_columns(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
+const char *
+conf_http_secrets(const struct conf *c)
+{
+	const struct conf_header	*h = c->http.headers.items;
+	bool	token = c->http.token_file[0] != '\0' ||
+		    c->http.token_env[0] != '\0', header = false;
+
+	for (size_t i = 0; i < c->http.headers.n; i++)
+		header = header || conf_header_is_secret(&h[i]);
+	return token && header ? "the token and secret headers" :
+	    token ? "the token" : header ? "secret headers" : NULL;
+}
+
+/* Secrets go where others on the network can read them only if that is meant. */
+static int
+check_endpoint(const struct conf *c, const char *endpoint, struct err *e)
+{
+	const struct conf_list	*allowed = &c->http.allow_clear;
+	const char		*secrets = conf_http_secrets(c);
+	char			 host[CONF_HOST], proxy[CONF_HOST];
+
+	conf_url_host(endpoint, host);
+	conf_url_host(c->http.proxy, proxy);
+	if (secrets == NULL || strncmp(endpoint, "http:", 5) != 0 ||
+	    (conf_is_loopback(host) &&
+	    (proxy[0] == '\0' || conf_is_loopback(proxy))))
+		return 0;
+	for (size_t i = 0; i < allowed->n; i++)
+		if (strcasecmp(allowed->items[i], host) == 0)
+			return 0;
+	return err_set(e, "%.150s gets %s without TLS%s, which others on the "
+	    "network can read: write https://, or allow it by "
+	    "http.allow_clear: [%s]", endpoint, secrets,
+	    proxy[0] == '\0' ? "" : " by http.proxy", host);
+}
+
 static int
 check_route(const struct conf *c, const struct conf_route *r, struct err *e)
 {
@@ -80,6 +116,8 @@ check_route(const struct conf *c, const struct conf_route *r, struct err *e)
 	    c->http.endpoint[0] == '\0')
 		return err_set(e, "driver: http needs an endpoint, here or as "
 		    "http.endpoint");
+	if (check_endpoint(c, r->endpoint, e) < 0)
+		return -1;
 
 	return first <= longest ? 0 : err_set(e, "backoff (%" PRId64 "ms) must "
 	    "not be more than max_backoff (%" PRId64 "ms)", first, longest);
@@ -168,6 +206,7 @@ static int
 check_drivers(const struct conf_draft *d, struct err *e)
 {
 	const struct conf	*c = d->conf;
+	struct err		 why;
 
 	if (c->publish.driver == DRIVER_HTTP && c->http.endpoint[0] == '\0' &&
 	    c->publish.unmatched == UNMATCHED_DEFAULT)
@@ -190,6 +229,8 @@ check_drivers(const struct conf_draft *d, struct err *e)
 				    "kafka.client_files", e, "%s is in "
 				    "kafka.client, too", conf_show(
 				    c->kafka.client.items[k].name).text);
+	if (conf_uses_http(c) && check_endpoint(c, c->http.endpoint, &why) < 0)
+		return conf_blame(d, "http.endpoint", e, "%s", why.text);
 	if (!c->http.allow_private && c->http.proxy[0] != '\0')
 		return conf_blame(d, "http.allow_private", e, "false "
 		    "contradicts http.proxy: it is the proxy that connects to "

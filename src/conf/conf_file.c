@@ -23,8 +23,6 @@ static int	read_key(struct conf_draft *, const char *section,
 		    struct err *);
 static int	read_value(struct conf_draft *, const struct conf_key *,
 		    unsigned line, const struct conf_node *, struct err *);
-static int	read_over(const struct conf_draft *, const char *name,
-		    const struct conf_node *, struct err *);
 static int	unknown_key(const struct conf_draft *, const char *section,
 		    const char *leaf, unsigned line, struct err *);
 
@@ -140,11 +138,6 @@ read_key(struct conf_draft *d, const char *section,
 		return unknown_key(d, section, leaf->text, leaf->line, e);
 	if ((k = conf_key(name)) != NULL)
 		return read_value(d, k, leaf->line, value, e);
-	for (unsigned i = 0; conf_retired[i].name != NULL; i++)
-		if (strcmp(conf_retired[i].name, name) == 0) {
-			d->conf->retired |= 1U << i;
-			return read_over(d, name, value, e);
-		}
 	if (*leaf->text == '\0' || !conf_key_is_section(name))
 		return unknown_key(d, section, leaf->text, leaf->line, e);
 	for (const struct conf_node *o = map->items; o < leaf; o += 2)
@@ -173,18 +166,6 @@ unknown_key(const struct conf_draft *d, const char *section, const char *leaf,
 		return conf_fail(d, line, name, e,
 		    "is not a key; did you mean %s?", best.text);
 	return conf_fail(d, line, name, e, "is not a key");
-}
-
-/* The value of a key of a former version. */
-static int
-read_over(const struct conf_draft *d, const char *name,
-    const struct conf_node *node, struct err *e)
-{
-	int	rc = reach(d, name, node, e);
-
-	for (size_t i = 0; rc == 0 && i < node->n; i++)
-		rc = read_over(d, name, &node->items[i], e);
-	return rc;
 }
 
 static int

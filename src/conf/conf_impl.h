@@ -57,12 +57,9 @@ struct conf_phrase {
 
 /* conf_keys.c: all keys; one without a name ends the table. */
 extern const struct conf_key	conf_table[];
-/* A key of former versions is read, told by conf_warn(), and does nothing. */
-struct conf_retired {
-	const char	*name;		/* NULL ends the table */
-	const char	*text;		/* what became of it */
-};
-extern const struct conf_retired conf_retired[];
+
+/* conf_check_publish.c: what is secret in requests, in words; NULL: nothing. */
+const char	*conf_http_secrets(const struct conf *);
 
 /* conf_names.c */
 /* NULL: there is no such key. */

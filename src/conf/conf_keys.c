@@ -98,7 +98,7 @@ static const struct conf_key signing_key_fields[] = {
 	{ .name = "file", .type = CONF_STRING,
 	  .at = offsetof(struct conf_signing_key, file),
 	  .check = conf_form_path, .required = true,
-	  .secret = SECRET_TEXT,
+	  .secret = SECRET_KEY,
 	  .help = "file whose first line is the key" },
 };
 
@@ -649,12 +649,6 @@ const struct conf_key	conf_table[] = {
 	  .help = "form of a line" },
 
 	{ .name = NULL },
-};
-
-const struct conf_retired	conf_retired[] = {
-	{ "worker.gather", "does nothing any more, as each worker always has "
-	    "its share of the partitions" },
-	{ NULL, NULL }
 };
 
 _Static_assert(NKEYS <= CONF_KEYS_MAX, "raise CONF_KEYS_MAX");

@@ -45,6 +45,19 @@ read_line(const char *file, const char *env, struct err *e)
 	return NULL;
 }
 
+char *
+conf_signing_key(const char *file, struct err *e)
+{
+	char	*key = secret_read(file, "", e);
+
+	if (key == NULL || strlen(key) >= CONF_KEY_MIN)
+		return key;
+	secret_free(key);
+	err_set(e, "%s: the key is shorter than %d bytes and might be guessed: "
+	    "make another, as by openssl rand -hex 32", file, CONF_KEY_MIN);
+	return NULL;
+}
+
 /* A file that a library reads by itself. */
 static int
 check_file(const char *path, struct err *e)
@@ -69,9 +82,12 @@ check_value(const struct conf_key *k, const char *value, struct err *e)
 		return 0;
 	if (k->secret == SECRET_FILE)
 		return check_file(value, e);
-	secret = k->secret == SECRET_LINE ?
-	    read_line(file, env ? value : "", e) :
-	    secret_read(file, env ? value : "", e);
+	if (k->secret == SECRET_KEY)
+		secret = conf_signing_key(file, e);
+	else if (k->secret == SECRET_LINE)
+		secret = read_line(file, env ? value : "", e);
+	else
+		secret = secret_read(file, env ? value : "", e);
 	if (secret == NULL)
 		return -1;
 	secret_free(secret);

@@ -45,7 +45,7 @@ http_secrets_read(struct http *h, struct err *e)
 		return err_in(e, "http token");
 	h->keys = xcalloc(nkeys + 1, sizeof(*h->keys));
 	for (; h->nkeys < nkeys; h->nkeys++, k++) {
-		if ((secret = secret_read(k->file, "", e)) == NULL)
+		if ((secret = conf_signing_key(k->file, e)) == NULL)
 			return err_in(e, "http.signing_keys: %s", k->id);
 		h->keys[h->nkeys] = (struct signing_key){ k->id, secret };
 	}

@@ -168,7 +168,7 @@ is "$(history)" 1,2,3,4,5,6,7,8,9 'four at once: stored once'
 # The daemon itself.  It signs with a key that the receiver has not got yet, so
 # all messages wait; then the receiver fails; then all go through.
 sql 'DELETE FROM order_history'
-keep_secret "$DIR/daemon-key" 'third secret'
+keep_secret "$DIR/daemon-key" '0123456789abcdef-the-third-secret'
 MAX_BACKOFF=2 write_conf
 sed -i '/^nats:/d; /^publish:/d' "$CONF"
 cat >> "$CONF" <<-END

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # image.sh - the OCI image, run by an ordinary user as process 1
 #
-#	IMAGE=DIR tests/package/image.sh		as packaging/image made it
+#	IMAGE=DIR DEB=FILE tests/package/image.sh	as packaging/image made it
+#
+# Made of the same package once more, elsewhere and another day, it is the same.
 #
 # bubblewrap stands in for a container engine: it gives the image's root, a
 # process namespace of its own, the user of the image and its variables.
@@ -16,6 +18,19 @@ start_servers
 sql "CREATE USER 'outbox'@'127.0.0.1' IDENTIFIED BY '$OUTBOX_PW'"
 "$SANDBOX" sql "$DIR/db" app < <(sed "s/'outbox'@'localhost'/'outbox'@'127.0.0.1'/" \
     "$srcdir/sql/grants.sql")
+
+mkdir "$DIR/elsewhere"
+chmod 755 "$DIR" "$DIR/elsewhere"
+day=()
+! command -v faketime > /dev/null || day=(faketime -f +1d)
+(
+	umask 077
+	TMPDIR=$DIR/elsewhere TZ=Asia/Kathmandu LC_ALL=C HOME=/nonexistent \
+	    NO_FAKE_STAT=1 "${day[@]}" "$srcdir/packaging/image" "$DEB" \
+	    "$DIR/again" > "$DIR/made" 2>&1
+) && diff -r "$IMAGE" "$DIR/again" > "$DIR/differs"
+ok $? 'made elsewhere, on another day, it has the same bytes' ||
+    { tail -n 5 "$DIR/made"; cat "$DIR/differs"; } 2>&1 | sed 's/^/# /'
 
 # The size, as a registry would store it
 size=$(du -sm "$IMAGE" | cut -f1)

@@ -143,7 +143,7 @@ sends() {
 reload() { "$OUTBOXCTL" -c "$CONF" reload > "$DIR/reload" 2>&1; }
 
 clear_rows
-for id in k1 k2; do keep_secret "$DIR/$id" "the secret of $id"; done
+for id in k1 k2; do keep_secret "$DIR/$id" "0123456789abcdef-the-secret-of-$id"; done
 keys k1
 conf k1
 start_fleet
@@ -157,13 +157,13 @@ sends 20 'the receiver has forgotten k1'
 conf k2
 check 'reload: the first key is gone' reload
 sends 20 'signed with k2'
-keep_secret "$DIR/k2" 'another secret'
+keep_secret "$DIR/k2" '0123456789abcdef-yet-another-secret'
 keys k2
 check 'reload: the same file with another key' reload
 sends 20 'the new key is read'
 
 # A wrong key is nobody's fault, and buries nothing.
-keep_secret "$DIR/k2" 'wrong'
+keep_secret "$DIR/k2" '0123456789abcdef-the-wrong-secret'
 check 'reload: a wrong key' reload
 sql "$(event_row key1 10000 "'p00'")"
 within 15 'a wrong key: publishing pauses' grep -q 'paused.*HTTP 401' "$LOG"

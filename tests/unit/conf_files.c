@@ -519,13 +519,13 @@ static const struct {
 	  "nats.credentials_file", "" },
 	{ "nats", "nats: {tls: {cert: /none/c, key: /none/x}}",
 	  "nats.tls.key", "" },
-	{ "http", "http: {endpoint: 'http://h', token_env: NO_SUCH}",
+	{ "http", "http: {endpoint: 'https://h', token_env: NO_SUCH}",
 	  "http.token_env", "" },
 	{ "http", "http: {endpoint: 'http://h', tls: {cert: /none/c, "
 	  "key: /none/x}}", "http.tls.key", "" },
 	{ "http", "http: {endpoint: 'http://h', signing_keys: [{id: k, "
 	  "file: /none/x}]}", "http.signing_keys", "k: /none/x: " },
-	{ "http", "http: {endpoint: 'http://h', headers: [{name: X-A, "
+	{ "http", "http: {endpoint: 'https://h', headers: [{name: X-A, "
 	  "file: /none/x}]}", "http.headers", "X-A: /none/x: " },
 	{ "kafka", "kafka: {sasl: {mechanism: PLAIN, user: u, "
 	  "password_file: /none/x}}", "kafka.sasl.password_file", "" },
@@ -600,13 +600,13 @@ END_TEST
 	"password_file: /p}, tls: {mode: " mode "}}\n"
 #define TOKEN	", token_file: /t"
 
-/* NULL: nothing is told. */
+/* Secrets that go by http://; NULL: they may. */
 static const struct {
-	const char	*doc, *told;
-} warnings[] = {
+	const char	*doc, *what;
+} clear[] = {
 	{ HTTP("h:80/x", TOKEN), "http.endpoint: http://h:80/x gets the token "
 	  "without TLS" },
-	{ HTTP("h", ", token_env: T"), "http.allow_clear: [h]; version 1.0" },
+	{ HTTP("h", ", token_env: T"), "allow it by http.allow_clear: [h]" },
 	{ HTTP("h", ", headers: {X-Api-Key: a}"), "gets secret headers" },
 	{ HTTP("h", ", headers: [{name: X-A, file: /a}]" TOKEN),
 	  "gets the token and secret headers" },
@@ -626,12 +626,34 @@ static const struct {
 	{ HTTP("127.0.0.1", TOKEN ", proxy: 'http://[::1]:1'"), NULL },
 	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h'" TOKEN "}",
 	  NULL },
-	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h', tls: {verify: "
-	  "false}" TOKEN "}", "gets the messages, and the token" },
 	{ "http: {endpoint: 'http://h'" TOKEN "}", NULL },
 	{ "http: {endpoint: ''" TOKEN "}\npublish: {unmatched: dead, routes: ["
 	  "{name: r, type: a, driver: http, endpoint: 'http://h'}]}",
-	  "publish.routes: r: http://h gets" },
+	  "line 3: publish.routes: r: http://h gets" },
+};
+
+START_TEST(clear_secrets_are_refused)
+{
+	struct err	 e;
+	struct conf	*c = load(clear[_i].doc, NULL, &e);
+
+	if (clear[_i].what == NULL)
+		ck_assert_msg(c != NULL, "%s", e.text);
+	else {
+		ck_assert_ptr_null(c);
+		holds(e.text, clear[_i].what);
+	}
+	conf_free(c);
+}
+END_TEST
+
+/* NULL: nothing is told. */
+static const struct {
+	const char	*doc, *told;
+} warnings[] = {
+	{ "publish: {driver: http}\nhttp: {endpoint: 'https://h', tls: {verify: "
+	  "false}" TOKEN "}", "gets the messages, and the token" },
+	{ HTTP("h", ""), NULL },
 	{ NATS("nats://n", ", user: a, password_file: /p, tls: {mode: disable}"),
 	  "nats.tls.mode: disable: nats://n gets the password" },
 	{ NATS("n", ", token_file: /p, tls: {mode: disable}"), "the token" },
@@ -643,12 +665,6 @@ static const struct {
 	{ KAFKA("127.0.0.1", "PLAIN", "disable"), NULL },
 	{ KAFKA("b", "PLAIN", "auto"), NULL },
 	{ KAFKA("b", "SCRAM-SHA-512", "disable"), NULL },
-	{ "worker: {gather: true, linger_ms: 5}", "worker.gather: does nothing "
-	  "any more, as each worker always has its share of the partitions: "
-	  "take it out; version 1.0" },
-	{ "worker: {gather: , linger_ms: 5}", "worker.gather: does nothing" },
-	{ "worker: {gather: [{a: [b]}, {}, c], linger_ms: 5}",
-	  "worker.gather: does nothing" },
 	{ "worker: {linger_ms: 5}", NULL },
 };
 
@@ -932,8 +948,8 @@ static const struct answer syntax[] = {
 	{ "http: {headers: [{name: a, value: &x b}]}", 2, "http.headers",
 	  "anchor" },
 	{ "http: {headers: {a: b, \"c\\0\": d}}", 2, "http.headers", "NUL" },
-	{ "worker: {gather: [a, {b: &x c}]}", 2, "worker.gather", "anchor" },
-	{ "worker: {gather: [a, {b: c]}", 2, NULL, "did not find" },
+	{ "worker: {gather: true}", 2, "worker.gather", "is not a key" },
+	{ "nats: {servers: [a, {b: c]}", 2, "nats.servers", "found a mapping" },
 	{ "mysql:\n", 0, "mysql.database", "is missing and has no default" },
 	{ "mysql: {database: }\n", 1, "mysql.database", "must not be empty" },
 };
@@ -974,25 +990,28 @@ END_TEST
 /* What no key can have is not read for ever. */
 START_TEST(tree_is_bounded)
 {
-	struct buf	b = { 0 };
-	struct err	e;
+	struct buf		b = { 0 };
+	struct conf_document	doc;
 
-	buf_printf(&b, "worker: {gather: %.*s%.*s}", 20,
-	    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", 20,
-	    "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
-	conf_free(must_load(b.data));
+	for (int depth = 20; depth <= 40; depth += 20) {
+		buf_clear(&b);
+		buf_printf(&b, "%.*s%.*s", depth,
+		    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", depth,
+		    "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+		conf_document_read(&doc, b.data, b.len);
+		ck_assert_int_eq(doc.broken, depth == 40);
+		conf_document_free(&doc);
+	}
 	buf_clear(&b);
-	buf_printf(&b, "worker: {gather: %.*s", 40,
-	    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[");
-	ck_assert_ptr_null(load(b.data, NULL, &e));
-	check_error(&e, 2, NULL, "or more than 32 levels");
-	buf_clear(&b);
-	buf_str(&b, "worker: {gather: [");
+	buf_str(&b, "[");
 	for (int i = 0; i < 200000; i++)
 		buf_str(&b, "a,");
-	buf_str(&b, "]}");
-	ck_assert_ptr_null(load(b.data, NULL, &e));
-	check_error(&e, 2, NULL, "has more than 200000 values");
+	buf_str(&b, "]");
+	conf_document_read(&doc, b.data, b.len);
+	ck_assert(doc.broken);
+	holds(doc.root.items[doc.root.n - 1].error, "has more than 200000 "
+	    "values, or more than 32 levels");
+	conf_document_free(&doc);
 	buf_free(&b);
 }
 END_TEST
@@ -1433,6 +1452,7 @@ add_files(TCase *tc)
 	    NROWS(destinations));
 	tcase_add_test(tc, destination_of_many_routes_is_cut);
 	tcase_add_loop_test(tc, secrets_are_checked, 0, NROWS(secrets));
+	tcase_add_loop_test(tc, clear_secrets_are_refused, 0, NROWS(clear));
 	tcase_add_loop_test(tc, unsafe_is_told, 0, NROWS(warnings));
 	tcase_add_loop_test(tc, dump_hides_headers, 0,
 	    NROWS(header_names));
