@@ -3,9 +3,7 @@
  *
  * It is away when it was not reached for as long as a dead worker keeps its
  * leases, and back when it is reached; for a worker that stands back, when it was
- * for a lease_ttl without a break; if it goes away again soon after that, for
- * twice as long the next time.  So one that comes and goes moves partitions less
- * and less often.  Pure; times are clock_ms().
+ * for a lease_ttl without a break.  Pure; times are clock_ms().
  */
 #ifndef OUTBOX_ABSENCE_H
 #define OUTBOX_ABSENCE_H
@@ -18,11 +16,10 @@
 /* Zeroed: it is reached. */
 struct absence {
 	bool	away;
+	bool	is_new;		/* it was never reached */
 	int64_t	missed_since;	/* 0: it is reached now */
 	int64_t	missed_at;	/* the last time; 0: never */
 	int64_t	reached_since;	/* of one that is away; 0: it is not */
-	int64_t	heal_ms;	/* it is back after this time */
-	int64_t	back_at;	/* the last time; 0: it never was away */
 };
 
 /* A connection that was never open: it is away, and back when it is. */

@@ -64,22 +64,6 @@ START_TEST(short_changes_change_nothing)
 }
 END_TEST
 
-/* It is back later each time, after ten minutes at the latest. */
-START_TEST(coming_and_going_is_trusted_less)
-{
-	static const int	heals[] = { 15, 30, 60, 120, 240, 480, 600, 600 };
-
-	for (size_t i = 0; i < NROWS(heals); i++) {
-		pass(false, 20);
-		ck_assert(a.away);
-		ck_assert_int_eq(pass(true, heals[i] + 20), heals[i]);
-	}
-	pass(true, 600);
-	pass(false, 20);
-	ck_assert_int_eq(pass(true, 100), 15);
-}
-END_TEST
-
 /* As others reach no more: it has its partitions, and keeps them. */
 START_TEST(back_at_once_if_it_did_not_stand_back)
 {
@@ -117,7 +101,6 @@ main(void)
 	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_test(tc, away_and_back);
 	tcase_add_test(tc, short_changes_change_nothing);
-	tcase_add_test(tc, coming_and_going_is_trusted_less);
 	tcase_add_test(tc, back_at_once_if_it_did_not_stand_back);
 	tcase_add_test(tc, connection_that_was_never_open);
 	return run_suite(s);
