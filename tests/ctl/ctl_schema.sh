@@ -208,7 +208,7 @@ fi
 ctl -c "$OP" schema check
 is "$RC$OUT" 0 'schema upgrade replaces an older procedure'
 
-# What enqueuing makes SQL of: constraints, and rights of before.
+# What enqueuing makes SQL of: constraints.
 sql 'ALTER TABLE outbox_settings DROP CONSTRAINT outbox_settings_by;
     ALTER TABLE outbox_registry DROP CONSTRAINT outbox_registry_names'
 ctl -c "$OP" schema check
@@ -217,19 +217,6 @@ is "$(grep -c '^warn: outbox_.*: no constraint outbox_' <<< "$OUT")" 2 \
 ctl -c "$OP" schema upgrade
 ctl -c "$OP" schema check
 is "$RC$OUT" 0 'schema upgrade adds them'
-sql "GRANT INSERT, UPDATE ON outbox_settings TO 'outbox'@'localhost'"
-ctl schema check
-like "$OUT" '^warn: outbox_settings: .outbox.@.localhost. may write all of its columns: .*; remedy: REVOKE INSERT, UPDATE ON .app.\..outbox_settings. FROM .outbox' \
-    'the rights of before: a warning'
-sql "REVOKE INSERT, UPDATE ON outbox_settings FROM 'outbox'@'localhost'"
-client "$DIR/db" app < "$srcdir/sql/grants.sql"
-ctl schema check
-is "$RC$OUT" 0 'with grants.sql loaded again: nothing'
-WIDE='SELECT, INSERT, UPDATE, DELETE ON app.*'
-sql "GRANT $WIDE TO 'outbox'@'localhost'"
-matches '^warn: outbox_settings: .outbox.@.localhost. may change all tables of the database: ' \
-    'rights to the whole database: a warning' schema check
-sql "REVOKE $WIDE FROM 'outbox'@'localhost'"
 
 # A transaction uses the table for six seconds, and a producer needs it.
 sql 'ALTER TABLE outbox DROP KEY outbox_claim'

@@ -195,10 +195,7 @@ int	fan_out_check(struct check *, struct err *);
 /* fan_out_rights.c: fail if an account may write events, and not the outbox. */
 int	fan_out_refuse(struct ctl *, struct err *);
 
-/*
- * schema_rights.c: report what schema_find_rights does, and rights that earlier
- * versions gave to the account, and that it should not have.
- */
+/* schema_rights.c: report what schema_find_rights does. */
 int	schema_rights(struct check *, struct err *);
 
 /* schema_indexes.c */

@@ -174,22 +174,6 @@ is_wanted(const struct schema_table *t, const struct schema_index *x)
 	return false;
 }
 
-/* Could it be the id of messages?  It keeps an INSERT from being repeated. */
-static bool
-is_like_id(const struct check *k, const struct schema_index *x)
-{
-	const struct schema_table	*t = &k->live.tables[T_OUTBOX];
-	const struct schema_column	*c = x->columns[1] != NULL ? NULL :
-					    schema_column_of(t, x->columns[0]);
-
-	return store_is_inline(k->ctl->store) && x->unique && c != NULL &&
-	    c->collation[0] != '\0' &&
-	    strcmp(store_column_word(k->ctl->store, T_OUTBOX, c->name),
-	    c->name) == 0 &&
-	    schema_column_of(t, conf_column(k->ctl->conf, "message_id")) ==
-	    NULL;
-}
-
 /*
  * Each index of the outbox adds to the cost of a message.  None is dropped from
  * a table that may be an application's own.
@@ -215,10 +199,6 @@ schema_spare_indexes(struct check *k)
 		    "each message has to update it",
 		    "index %s (%s) is not read by the daemon", x->name,
 		    list.data);
-		if (is_like_id(k, x))
-			buf_printf(&f->cost, "; as outbox.columns: "
-			    "{message_id: %s} it is the id of the messages",
-			    list.data);
 		buf_free(&list);
 		if (x->unique || own)
 			continue;

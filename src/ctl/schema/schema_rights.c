@@ -98,19 +98,6 @@ schema_binlog_rights(const struct ctl *c)
 	    "REPLICATION SLAVE, REPLICATION CLIENT";
 }
 
-/* "GRANT INSERT ON `app`.`outbox` TO 'outbox'@'localhost'" */
-static void
-put_grant(const struct check *k, enum store_table t, const char *verb,
-    const char *rights, const char *who, struct buf *sql)
-{
-	buf_printf(sql, "%s %s ON ", verb, rights);
-	db_name(sql, k->ctl->conf->mysql.database);
-	buf_str(sql, ".");
-	db_name(sql, schema_name(k, t));
-	buf_printf(sql, " %s %s", strcmp(verb, "GRANT") == 0 ? "TO" : "FROM",
-	    who);
-}
-
 /* Add the GRANT to the statement that creates the table we do not see. */
 static void
 add_to_create(struct check *k, enum store_table t, const char *grant)
@@ -145,7 +132,11 @@ check_grant(struct check *k, const struct schema_grant *g, const char *who,
 		return rc;
 	}
 
-	put_grant(k, g->table, "GRANT", denied.data, who, &sql);
+	buf_printf(&sql, "GRANT %s ON ", denied.data);
+	db_name(&sql, k->ctl->conf->mysql.database);
+	buf_str(&sql, ".");
+	db_name(&sql, schema_name(k, g->table));
+	buf_printf(&sql, " TO %s", who);
 	for (size_t i = 0; i < sizeof(spared) / sizeof(spared[0]); i++)
 		if (spared[i].table == g->table &&
 		    strcmp(spared[i].rights, g->rights[0]) == 0)
@@ -169,56 +160,6 @@ check_grant(struct check *k, const struct schema_grant *g, const char *who,
 	return 0;
 }
 
-/* Has the SELECT a row? */
-static bool
-has_row(struct ctl *c)
-{
-	struct err	e;
-	bool		has;
-
-	return store_query_any(c->store, c->command->words, &has, &e) == 0 &&
-	    has;
-}
-
-/*
- * Before, grants.sql gave the daemon all of the settings.  Its account could
- * then choose of which columns outbox_put makes SQL, and which types it takes.
- */
-static void
-check_spare_rights(struct check *k, const char *who)
-{
-	struct ctl		*c = k->ctl;
-	struct schema_finding	*f;
-
-	store_sql(c->store, "SELECT 1 FROM information_schema.table_privileges "
-	    "WHERE table_schema = DATABASE() AND privilege_type = 'UPDATE' "
-	    "AND table_name = :table AND grantee = :who",
-	    SQL_TEXT("table", schema_name(k, T_SETTINGS)),
-	    SQL_TEXT("who", who));
-	if (has_row(c)) {
-		f = schema_find(k, T_SETTINGS, SCHEMA_WARN, "enqueuing depends "
-		    "on them; then load grants.sql, which names the columns "
-		    "that the daemon writes",
-		    "%s may write all of its columns", who);
-		put_grant(k, T_SETTINGS, "REVOKE", "INSERT, UPDATE", who,
-		    &f->sql);
-		return;
-	}
-	/* Who may ALTER is an administrator, whom no GRANT keeps out. */
-	store_sql(c->store, "SELECT 1 FROM (SELECT privilege_type AS word FROM "
-	    "information_schema.schema_privileges WHERE DATABASE() LIKE "
-	    "table_schema AND grantee = :who UNION SELECT privilege_type "
-	    "FROM information_schema.user_privileges WHERE grantee = :who) "
-	    "AS rights HAVING SUM(word = 'UPDATE') > 0 "
-	    "AND SUM(word = 'ALTER') = 0", SQL_TEXT("who", who));
-	if (has_row(c))
-		schema_find(k, T_SETTINGS, SCHEMA_WARN, "enqueuing depends on "
-		    "this one and on the registry; load grants.sql, which "
-		    "names what the daemon writes, and revoke the rights to "
-		    "the whole database",
-		    "%s may change all tables of the database", who);
-}
-
 static int
 check_grants(struct check *k, const char *who, struct err *e)
 {
@@ -239,7 +180,6 @@ schema_rights(struct check *k, struct err *e)
 
 	if (who == NULL)
 		return -1;
-	check_spare_rights(k, who);
 	rc = check_grants(k, who, e);
 	free(who);
 	return rc;
