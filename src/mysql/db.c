@@ -10,6 +10,7 @@
 #include <mysqld_error.h>
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -87,10 +88,11 @@ static const struct {
 
 /*
  * The library ends some of its texts with an errno: "... (111)", "... system
- * error: 110".  Put it in words.
+ * error: 110".  Put it in words.  Connector/C tells of each connect that failed
+ * that it is in progress.
  */
 static struct err
-error_text(const char *text, unsigned code, int known)
+error_text(const char *text, unsigned code)
 {
 	size_t		end = strlen(text), from;
 	bool		closed = end > 0 && text[end - 1] == ')';
@@ -107,9 +109,19 @@ error_text(const char *text, unsigned code, int known)
 		err_set(&e, "%s", text);
 	else
 		err_set(&e, "%.*s%s%s", (int)from, text,
-		    strerror(known != 0 ? known : (int)number),
-		    closed ? ")" : "");
+		    number == EINPROGRESS ? "refused, or not reachable" :
+		    strerror((int)number), closed ? ")" : "");
 	return e;
+}
+
+/* How long an answer may take; in the test longer than a lock: db_hurry(). */
+static int64_t
+limit_ms(const struct db *db)
+{
+	int64_t	ms = !db->trial ? db->wait_ms : db->wait_ms < 2 * TRIAL_MS ?
+		    TRIAL_MS : db->wait_ms / 2;
+
+	return ms / 1000 * 1000;
 }
 
 /* The server has not answered in time: another one is tried first. */
@@ -119,7 +131,7 @@ gave_up(struct db *db, const char *what, unsigned code, struct err *e)
 	db->fault = DB_LOST;
 	db->code = code;
 	err_set(e, "%s: " DB_TOO_SLOW " %lld s (%u)", what,
-	    (long long)db->limit_ms / 1000, code);
+	    (long long)limit_ms(db) / 1000, code);
 	db_leave(db);
 	return -1;
 }
@@ -143,10 +155,10 @@ db_fail(struct db *db, const char *what, struct err *e)
 	 * does.
 	 */
 	if (db->fault == DB_LOST && db->asked_at != 0 &&
-	    clock_ms() - db->asked_at >= db->limit_ms)
+	    clock_ms() - db->asked_at >= limit_ms(db))
 		return gave_up(db, what, code, e);
 	err_set(e, "%s: %s (%u)", what,
-	    error_text(mysql_error(db->mysql), code, db->error).text, code);
+	    error_text(mysql_error(db->mysql), code).text, code);
 	if (db->fault != DB_LOST)	/* it is an answer */
 		db->asked_at = 0;
 	if (db->fault == DB_READONLY || code == FAULT_COMMIT ||
@@ -341,13 +353,6 @@ db_learnt_wrong(const struct db *db)
 	return false;
 }
 
-/* Longer than a lock is waited for in the test, see db_hurry(). */
-static int64_t
-trial_ms(const struct db *db)
-{
-	return db->wait_ms < 2 * TRIAL_MS ? TRIAL_MS : db->wait_ms / 2;
-}
-
 /*
  * During the owner's test: is the answer there in time?  A signal, or a packet
  * of TLS, only means that the library waits for it.
@@ -357,7 +362,7 @@ is_answered(const struct db *db)
 {
 	struct pollfd	p = { .fd = db->mysql->net.fd, .events = POLLIN };
 
-	return !db->trial || poll(&p, 1, (int)db->limit_ms) != 0;
+	return !db->trial || poll(&p, 1, (int)limit_ms(db)) != 0;
 }
 
 /* The one place that sends a statement and reads the head of its answer. */
@@ -367,7 +372,6 @@ ask(struct db *db, const char *what, const char *sql, size_t len,
 {
 	fault_instead(what, &sql, &len);
 	db->asked_at = clock_ms();
-	db->limit_ms = (db->trial ? trial_ms(db) : db->wait_ms) / 1000 * 1000;
 	fault_point(what, "before", db->mysql->net.fd);
 	if (mysql_send_query(db->mysql, sql, len) != 0)
 		return db_fail(db, what, e);

@@ -29,13 +29,10 @@ struct db {
 	bool			 trial;		/* the test is being made */
 	enum db_fault		 fault;
 	unsigned		 code;		/* error number of the fault */
-	int			 error;		/* errno of a connect that failed;
-						   0: as the library says */
 	struct db_session	 session;	/* with a test: the present one */
 	struct db_session	*abandoned;	/* the last one of each host */
 	int64_t			 asked_at;	/* clock_ms(), a statement without its
 						   answer; 0: none */
-	int64_t			 limit_ms;	/* of that answer */
 	char			 state[2];	/* the class of its SQLSTATE */
 	bool			 mariadb;
 	bool			 any;		/* take one that is read-only */

@@ -13,31 +13,16 @@
 
 #include "mysql/db_impl.h"
 
-#include <errmsg.h>
-
-#include <errno.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
-
-#include <sys/socket.h>
 
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 
-#include "util/clock.h"
 #include "util/secret.h"
 #include "util/xalloc.h"
-
-/* After a failed round the next one has a host last that took so long. */
-#define SLOW_MS			500
-
-#define ASK_AGAIN_MS		200
-
 
 #define NODE_SYNCED		4	/* wsrep_local_state */
 
@@ -87,47 +72,6 @@ db_uses_tls(const struct conf *conf)
 	return true;
 }
 
-/*
- * How a connect to the host ends that has just failed; 0: it is not known.
- * Connector/C tells of each that it is in progress (115), whatever came then.
- */
-static int
-connect_error(const char *host, unsigned port)
-{
-	struct addrinfo	 hints = { .ai_socktype = SOCK_STREAM }, *list, *a;
-	char		 service[16];
-	int		 error = 0;
-
-	snprintf(service, sizeof(service), "%u", port);
-	if (getaddrinfo(host, service, &hints, &list) != 0)
-		return 0;
-	for (a = list; a != NULL; a = a->ai_next) {
-		int		 fd = socket(a->ai_family, SOCK_STREAM |
-				    SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		struct pollfd	 p = { .fd = fd, .events = POLLOUT };
-		socklen_t	 size = sizeof(error);
-
-		if (fd < 0)
-			continue;
-		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
-			error = 0;
-		else if (errno != EINPROGRESS)
-			error = errno;
-		else if (poll(&p, 1, ASK_AGAIN_MS) <= 0 || getsockopt(fd,
-		    SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-			error = ETIMEDOUT;
-		close(fd);
-	}
-	freeaddrinfo(list);
-	return error;
-}
-
-static bool
-is_connect_error(unsigned code)
-{
-	return code == CR_CONNECTION_ERROR || code == CR_CONN_HOST_ERROR;
-}
-
 static int
 log_in(struct db *db, const char *host, unsigned port, const char *socket,
     struct err *e)
@@ -145,8 +89,6 @@ log_in(struct db *db, const char *host, unsigned port, const char *socket,
 	    c->mysql.database, port, socket, CLIENT_FOUND_ROWS);
 	secret_free(password);
 	if (ok == NULL) {
-		if (host != NULL && is_connect_error(mysql_errno(db->mysql)))
-			db->error = connect_error(host, port);
 		db_fail(db, "connect", e);
 		return db_explain_login(db, host, e);
 	}
@@ -344,7 +286,6 @@ connect_to(struct db *db, size_t i, struct err *e)
 
 	db->host = i;
 	db->fault = DB_FINE;
-	db->error = 0;
 	db->unsynced = false;
 	strlcpy(db->peer, socket != NULL ? socket :
 	    db->conf->mysql.hosts.items[i], sizeof(db->peer));
@@ -437,33 +378,32 @@ put_reasons(const struct err *reasons, size_t n, struct err *e)
 int
 db_open(struct db *db, struct err *e)
 {
-	size_t		 n = nhosts(db), from = db->first % n, i = from;
-	size_t		 next = from, second = n;
+	size_t		 n = nhosts(db), first = db->first % n, i = first;
 	struct err	*reasons = xcalloc(n, sizeof(*reasons));
+	bool		*spare = xcalloc(n, sizeof(*spare)), choosy;
 	enum db_fault	 fault = DB_WRONG;
 	int		 rc = -1;
 
 	db_close(db);
-	for (size_t tries = 0; rc < 0 && tries < n + (second < n); tries++) {
-		int64_t	began = clock_ms();
-
-		i = tries < n ? (from + tries) % n : second;
-		rc = try_host(db, i, n > 1 && tries < n &&
-		    !(db->preferred && tries == 0), &reasons[i]);
-		if (rc < 0 && (db->unsynced || db->demoted[i]) && second == n)
-			second = i;
+	/* All hosts, then those that only a better one would be taken for. */
+	for (size_t k = 0; rc < 0 && k < 2 * n; k++) {
+		i = (first + k) % n;
+		if (k >= n && !spare[i])
+			continue;
+		choosy = n > 1 && k < n && !(db->preferred && k == 0);
+		rc = try_host(db, i, choosy, &reasons[i]);
+		spare[i] = choosy && (db->unsynced || db->demoted[i]);
 		if (rc < 0 && db->fault < fault)
 			fault = db->fault;
-		if (clock_ms() - began >= SLOW_MS)
-			next = i + 1;
 	}
 	db->preferred = false;
-	db->first = rc == 0 ? i : next;
+	db->first = rc == 0 ? i : first;
 	if (rc == 0)
 		reasons[i].text[0] = '\0';
 	else
 		db->fault = fault;
 	put_reasons(reasons, n, rc == 0 ? &db->passed_over : e);
 	free(reasons);
+	free(spare);
 	return rc;
 }

@@ -262,7 +262,7 @@ START_TEST(next_host_is_tried)
 	ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[1]);
 	ck_assert_str_eq(db_value("SELECT @@port"), port);
 	ck_has(db_passed_over(db), own->mysql.hosts.items[0]);
-	ck_has(db_passed_over(db), _i == 1 ? "2013" : "Connection refused");
+	ck_has(db_passed_over(db), _i == 1 ? "2013" : "refused");
 	/* The next time it begins with the one that works. */
 	start = clock_ms();
 	ck_ok(db_open(db, &e));
@@ -271,7 +271,7 @@ START_TEST(next_host_is_tried)
 }
 END_TEST
 
-/* All that fail are named, in the order of the list; the silent one goes last. */
+/* All that fail are named, in the order of the list. */
 START_TEST(failed_round_names_all_hosts)
 {
 	const char	*silent, *first, *second;
@@ -293,7 +293,7 @@ START_TEST(failed_round_names_all_hosts)
 		ck_has(first, "refused");
 		/* MySQL asks one that it does not know for another way. */
 		ck_has(second, is_mysql() ? "connect: " : "(1045)");
-		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[2 - i * 2]);
+		ck_assert_str_eq(db_peer(db), own->mysql.hosts.items[2]);
 	}
 	ck_assert_int_lt(ms_since(start), 3500);
 }

@@ -126,7 +126,7 @@ mark=$(wc -l < "$LOG")
 "$SANDBOX" stop "$DIR/db" > /dev/null
 within 10 'the database is away: that is logged' tells 'warn worker.*error_class=database'
 within 10 'the database is away: the errno is in words' \
-    tells "connect: .*(\(|error: )(No such file or directory|Connection refused)\)? \(20[0-9]{2}\)"
+    tells "connect: .*(\(|error: )(No such file or directory|Connection refused|refused, or not reachable)\)? \(20[0-9]{2}\)"
 pause 3000
 "$SANDBOX" restart "$DIR/db" > /dev/null
 within 30 'the database is back: that is logged' tells 'database: works again after'
