@@ -326,21 +326,15 @@ struct labels {
 };
 
 /*
- * Read the live workers, and the leases of these partitions (NULL: of all).
- * After -1 there is nothing to free.  A worker whose heartbeat stays as it is
- * for too long is no live one, see store_silent.c, and its leases are free in the
- * next view.
+ * Read the live workers and all leases.  After -1 there is nothing to free.  A
+ * worker whose heartbeat stays as it is for too long is no live one, see
+ * store_silent.c, and its leases are free in the next view.
  */
-int	store_view(struct store *, const struct labels *leases,
-	    struct store_view *, struct err *);
+int	store_view(struct store *, struct store_view *, struct err *);
 void	store_view_free(struct store_view *);
 
-/*
- * Renew this worker's live leases: those of labels or, if NULL, all; *n is how
- * many.
- */
-int	store_renew(struct store *, const char *const *labels, size_t nlabels,
-	    uint64_t *n, struct err *);
+/* Renew this worker's live leases; *n is how many. */
+int	store_renew(struct store *, uint64_t *n, struct err *);
 
 /*
  * Who holds one of these leases, until when, and how far ahead that is of the

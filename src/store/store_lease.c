@@ -163,8 +163,7 @@ read_seen(struct store *s, struct db_rows *row, struct store_view *v,
 }
 
 int
-store_view(struct store *s, const struct labels *leases,
-    struct store_view *v, struct err *e)
+store_view(struct store *s, struct store_view *v, struct err *e)
 {
 	struct db_rows	*found;
 	struct heard	*heard;
@@ -185,13 +184,9 @@ store_view(struct store *s, const struct labels *leases,
 	    "NULL, NULL, NULL FROM {workers} WHERE heartbeat_until > NOW(6)) "
 	    "UNION ALL (SELECT NULL, partition_key, lease_epoch, "
 	    "COALESCE(" IS_MINE ", 0), " IS_FREE ", NULL, NULL, NULL, NULL "
-	    "FROM {partitions}:these):counts",
+	    "FROM {partitions}):counts",
 	    SQL_EITHER("away", store_is_full(s), "away", "NULL"),
-	    SQL_SILENT(s), SQL_IF("these", leases != NULL,
-	    " WHERE partition_key IN (:labels)"),
-	    SQL_LABELS("labels", leases != NULL ? leases->list : NULL,
-	    leases != NULL ? leases->n : 0),
-	    SQL_IF("counts", !from_file,
+	    SQL_SILENT(s), SQL_IF("counts", !from_file,
 	    " UNION ALL (SELECT NULL, NULL, NULL, NULL, NULL, NULL, "
 	    STORE_COUNTS ")"));
 	if ((found = store_query(s, "leases", e)) == NULL)
@@ -224,15 +219,11 @@ store_view_free(struct store_view *v)
 }
 
 int
-store_renew(struct store *s, const char *const *labels, size_t nlabels,
-    uint64_t *n, struct err *e)
+store_renew(struct store *s, uint64_t *n, struct err *e)
 {
 	store_sql(s, "UPDATE {partitions} SET updated_at = {now}, "
 	    "lease_until = {now} + INTERVAL :ttl MICROSECOND "
-	    "WHERE " IS_MINE ":these",
-	    SQL_MS("ttl", s->conf->worker.lease_ttl),
-	    SQL_IF("these", labels != NULL, " AND partition_key IN (:labels)"),
-	    SQL_LABELS("labels", labels, nlabels));
+	    "WHERE " IS_MINE, SQL_MS("ttl", s->conf->worker.lease_ttl));
 	return store_exec(s, "renew", n, e);
 }
 

@@ -43,7 +43,7 @@ decide(struct store *s, unsigned count, struct repartition *r, struct err *e)
 		return 0;
 	r->refused = counts_repartition(&r->counts, count, &r->why) < 0;
 	if (!r->refused) {
-		if (store_view(s, NULL, &v, e) < 0)
+		if (store_view(s, &v, e) < 0)
 			return -1;
 		for (size_t i = 0; i < v.nworkers && !r->refused; i++)
 			if (!ident_is_valid(v.workers[i].id)) {

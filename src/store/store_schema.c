@@ -450,7 +450,7 @@ store_fill_declared(struct store *s, const struct counts *c, struct err *e)
 	char			 label[16];
 
 	/* Read first: an INSERT, even an ignored one, waits for claims. */
-	if (store_view(s, NULL, &v, e) < 0)
+	if (store_view(s, &v, e) < 0)
 		return -1;
 	store_sql(s, "INSERT IGNORE INTO {partitions} (partition_key) VALUES ");
 	if (c->nformer > 0 && counts_have(c, 1) &&

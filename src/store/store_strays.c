@@ -228,7 +228,7 @@ find_strays(struct store *s, bool reserved, struct strays *l, struct counts *c,
 		return -1;
 	if (l->n == 0)
 		return 0;
-	if (store_view(s, NULL, &v, e) < 0)
+	if (store_view(s, &v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < l->n; i++) {
 		struct stray	*x = &l->items[i];
@@ -265,7 +265,7 @@ bump_classes(struct store *s, const struct strays *l, struct err *e)
 	size_t			  n = 0;
 	int			  rc;
 
-	if (store_view(s, NULL, &v, e) < 0)
+	if (store_view(s, &v, e) < 0)
 		return -1;
 	labels = xcalloc(v.nleases + 1, sizeof(*labels));
 	for (size_t i = 0; i < v.nleases; i++) {

@@ -42,7 +42,7 @@ fleet_restart(struct fleet *f)
 	if (f->conf->worker.leasing && clock_ms() >= f->lease_until)
 		f->nlost += f->nowned;
 	fleet_drop(f);
-	f->beat_at = f->read_at = f->all_at = f->lease_until = 0;
+	f->beat_at = f->read_at = f->lease_until = 0;
 }
 
 void
@@ -54,7 +54,7 @@ fleet_former_was_used(struct fleet *f)
 void
 fleet_reread(struct fleet *f)
 {
-	f->read_at = f->all_at = 0;
+	f->read_at = 0;
 }
 
 void
@@ -68,13 +68,6 @@ int64_t
 fleet_next(const struct fleet *f)
 {
 	return f->beat_at < f->read_at ? f->beat_at : f->read_at;
-}
-
-/* Is a statement that names n labels cheaper than one that reads all leases? */
-static bool
-is_small_share(const struct fleet *f, size_t n)
-{
-	return n > 0 && f->nlabels > STORE_RANGES && n * 4 <= f->nlabels;
 }
 
 int
@@ -97,9 +90,8 @@ fleet_stands_by(const struct fleet *f)
 int
 fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 {
-	const char *const	*labels = NULL;	/* all that are ours */
-	uint64_t		 n;
-	bool			 known;
+	uint64_t	n;
+	bool		known;
 
 	if (now < f->beat_at)
 		return 0;
@@ -108,10 +100,7 @@ fleet_keep_alive(struct fleet *f, int64_t now, struct err *e)
 	if (!known)
 		log_warn("this worker's row in the workers table was gone "
 		    "(missed heartbeats?); registered again");
-	if (is_small_share(f, f->nowned))
-		labels = (const char *const *)f->owned;
-	if (f->conf->worker.leasing &&
-	    store_renew(f->store, labels, f->nowned, &n, e) < 0)
+	if (f->conf->worker.leasing && store_renew(f->store, &n, e) < 0)
 		return -1;
 	if (fleet_note_former(f, e) < 0)
 		return -1;
@@ -176,8 +165,6 @@ choose_desired(struct fleet *f, const struct store_view *v)
 	free(of);
 	f->nlabels = v->nleases;
 	f->counts = v->counts;
-	f->for_rank = f->rank;
-	f->for_active = f->active;
 }
 
 static int
@@ -193,44 +180,12 @@ owns_label(const struct fleet *f, const char *label)
 	    sizeof(*f->owned), owned_cmp) != NULL;
 }
 
-static bool
-must_see_all(const struct fleet *f, int64_t now)
-{
-	return !is_small_share(f, f->ndesired) || now >= f->all_at ||
-	    f->rank != f->for_rank || f->active != f->for_active;
-}
-
-/* Read all leases, or those that are or should be ours. */
-static int
-read_view(struct fleet *f, bool all, struct store_view *v, struct err *e)
-{
-	size_t		n = f->nowned + f->ndesired;
-	struct labels	leases = { xcalloc(n + 1, sizeof(*leases.list)), n };
-	int		rc;
-
-	for (size_t i = 0; i < f->nowned; i++)
-		leases.list[i] = f->owned[i];
-	for (size_t i = 0; i < f->ndesired; i++)
-		leases.list[f->nowned + i] = f->desired[i];
-	rc = store_view(f->store, all ? NULL : &leases, v, e);
-	free(leases.list);
-	return rc;
-}
-
-/* Free the view and read it again, after a change. */
-static int
-read_again(struct fleet *f, bool all, struct store_view *v, struct err *e)
-{
-	store_view_free(v);
-	return read_view(f, all, v, e);
-}
-
 /*
  * Release the leases that are not desired, and take those that are and are free;
  * *v is read again if that changed something.
  */
 static int
-move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
+move_leases(struct fleet *f, struct store_view *v, struct err *e)
 {
 	const struct lease	**out, **in;
 	size_t			  nout = 0, nin = 0, next = 0;
@@ -272,31 +227,19 @@ move_leases(struct fleet *f, bool all, struct store_view *v, struct err *e)
 	free(in);
 	if (rc < 0 || (nout == 0 && taken == 0))
 		return rc;
-	return read_again(f, all, v, e);	/* learn the new epochs */
+	store_view_free(v);
+	return store_view(f->store, v, e);	/* learn the new epochs */
 }
 
 /* Make the view's leases our partitions. */
 static int
-adopt_view(struct fleet *f, int64_t now, bool all, struct store_view *v,
-    struct err *e)
+adopt_view(struct fleet *f, struct store_view *v, struct err *e)
 {
 	unsigned	version = f->parts.version;
 	uint64_t	given = f->ngiven, kept = 0;
 
-	if (move_leases(f, all, v, e) < 0)
+	if (move_leases(f, v, e) < 0)
 		return -1;
-	/*
-	 * A raised epoch may mean that a class has another label, or that other
-	 * counts were declared.  A share of the leases does not show that: read
-	 * all.
-	 */
-	if (!all && !fleet_knows(f, v)) {
-		if (read_again(f, true, v, e) < 0)
-			return -1;
-		count_fleet(f, v);
-		choose_desired(f, v);
-		f->all_at = now + FLEET_ALL_MS;
-	}
 	/*
 	 * If other counts were declared after the desired labels were chosen,
 	 * some of our leases are parts of classes only, which are not served:
@@ -383,28 +326,23 @@ static int
 check_leases(struct fleet *f, int64_t now, struct err *e)
 {
 	struct store_view	v;
-	bool			all = must_see_all(f, now), created = false;
+	bool			changed = false;
 	int			rc;
 
-	if (read_view(f, all, &v, e) < 0)
+	if (store_view(f->store, &v, e) < 0)
 		return -1;
 	count_fleet(f, &v);
-	rc = repartition(f, now, &created, e);
+	rc = repartition(f, now, &changed, e);
 	if (rc == 0)
-		rc = fleet_housekeep(f, now, &v.counts, &created, e);
-	/* Leases were created, or workers or counts have changed: read all. */
-	if (rc == 0 && (created || (!all && (must_see_all(f, now) ||
-	    !counts_are_same(&v.counts, &f->counts))))) {
-		all = true;
-		rc = read_again(f, true, &v, e);
-	}
-	if (rc == 0 && all) {
-		f->all_at = now + FLEET_ALL_MS;
-		choose_desired(f, &v);
+		rc = fleet_housekeep(f, now, &v.counts, &changed, e);
+	if (rc == 0 && changed) {
+		store_view_free(&v);
+		rc = store_view(f->store, &v, e);
 	}
 	if (rc == 0) {
+		choose_desired(f, &v);
 		f->read_at = now + FLEET_READ_MS;
-		rc = adopt_view(f, now, all, &v, e);
+		rc = adopt_view(f, &v, e);
 	}
 	if (rc == 0)
 		rc = tell_of_holder(f, now, e);

@@ -21,13 +21,8 @@
 #include "conf/counts.h"
 #include "store/store.h"
 
-/*
- * How often a worker reads workers and leases.  If its share of many partitions
- * is small, it reads only the leases of that share, and all of them every
- * FLEET_ALL_MS and when the workers have changed.
- */
+/* How often a worker reads workers and leases. */
 #define FLEET_READ_MS	1000
-#define FLEET_ALL_MS	5000
 
 /* A label of ours, and its lease as it was last read. */
 struct leased_label {
@@ -84,10 +79,7 @@ struct fleet {
 	/* All times are clock_ms(). */
 	int64_t			  beat_at;	/* next heartbeat and renewal */
 	int64_t			  read_at;	/* next reading of leases */
-	int64_t			  all_at;	/* next reading of all leases */
 	size_t			  nlabels;	/* of all leases */
-	size_t			  for_rank;	/* rank and active when */
-	size_t			  for_active;	/* desired was made */
 	int64_t			  due_at;	/* next search for scheduled
 						   rows that are due */
 	int64_t			  due_late_since;	/* some wait for a
@@ -142,7 +134,7 @@ bool	fleet_stands_by(const struct fleet *);
 /* The list of what is away has changed: the next round tells all others. */
 void	fleet_say_away(struct fleet *, const char *list);
 
-/* The next round reads all leases: a claim found that they have changed. */
+/* The next round reads the leases: a claim found that they have changed. */
 void	fleet_reread(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);

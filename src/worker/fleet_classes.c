@@ -175,20 +175,6 @@ is_owned_already(const struct fleet *f, const struct group *g)
 	return same;
 }
 
-bool
-fleet_knows(struct fleet *f, const struct store_view *v)
-{
-	size_t		 n;
-	struct group	*groups = group_leases(f, v, &n);
-	bool		 known = true;
-
-	for (size_t i = 0; known && i < n; i++)
-		known = !is_complete(f, &groups[i]) ||
-		    is_owned_already(f, &groups[i]);
-	free_groups(groups, n);
-	return known;
-}
-
 void
 fleet_adopt(struct fleet *f, const struct store_view *v)
 {

@@ -20,12 +20,6 @@ size_t	*fleet_group(const struct fleet *, const struct store_view *,
 void	fleet_adopt(struct fleet *, const struct store_view *);
 
 /*
- * Do we own all partitions that are ours by this view, with the same epochs?
- * The view need not have all that we own.
- */
-bool	fleet_knows(struct fleet *, const struct store_view *);
-
-/*
  * fleet_duties.c: the duties of the first worker, if that is what we are.  Sets
  * *created if it made lease rows.
  */

@@ -464,7 +464,7 @@ settle_fleet(void)
 	for (int rounds = 0; moved > 0; rounds++) {
 		ck_assert_int_lt(rounds, 10);
 		moved = 0;
-		now += FLEET_ALL_MS;
+		now += 5 * FLEET_READ_MS;
 		for (int i = 0; i < NFLEET; i++) {
 			fleet_clear_report(fellow(i));
 			ck_ok(adopt_round(fellow(i), backlog_of(i), now,
@@ -599,15 +599,12 @@ START_TEST(change_between_two_views_is_noticed)
 	update_lease("p06", "lease_owner = NULL");
 	meanwhile.before = "SET lease_owner = '" ME "'";
 	meanwhile.what = change_to_40;
-	if (_i == 1)
-		fleet.all_at = 0;
 	now = look_again();
 	ck_assert_ptr_null(meanwhile.before);
 	ck_assert_uint_eq(fleet.nowned, 14);
 	ck_whole();
 	/* Desired by the former counts: it is chosen again at once. */
-	if (_i == 1)
-		ck_assert_int_le(fleet_next(&fleet), now);
+	ck_assert_int_le(fleet_next(&fleet), now);
 	look_again();
 	ck_whole();
 	ck_assert_uint_eq(fleet.parts.n, 7);
@@ -621,8 +618,7 @@ START_TEST(look_is_one_statement)
 		change_to_40();
 	look_again();
 	look_again();
-	fleet.all_at = fleet.purge_at = fleet.strays_at = INT64_MAX;
-	fleet.beat_at = INT64_MAX;
+	fleet.purge_at = fleet.strays_at = fleet.beat_at = INT64_MAX;
 	log_new_store();
 	look_again();
 	sql("SET GLOBAL general_log = 0");
@@ -680,29 +676,6 @@ START_TEST(new_label_is_not_overlooked)
 	ck_assert_ptr_nonnull(part("p6"));
 	ck_assert_ptr_eq(part("p6"), part("p46"));
 	ck_assert_uint_eq(part("p6")->nlabels, 3);
-}
-END_TEST
-
-/* Without a change of leases, not all of them are read. */
-START_TEST(share_is_looked_at_alone)
-{
-	change_to_40();
-	look_again();
-	look_again();
-	fleet.purge_at = fleet.strays_at = fleet.all_at = fleet.beat_at =
-	    INT64_MAX;
-	if (_i == 1) {		/* a lease is lost */
-		give_away("p46");
-		look_again();
-		ck_assert_ptr_null(part("p06"));
-	}
-	log_new_store();
-	look_again();
-	look_again();
-	sql("SET GLOBAL general_log = 0");
-	ck_sql("2", "SELECT COUNT(*) " STATEMENTS);
-	ck_sql("2", "SELECT COUNT(*) " STATEMENTS
-	    "AND argument LIKE '%%p06%%' AND argument NOT LIKE '%%p07%%'");
 }
 END_TEST
 
@@ -910,10 +883,9 @@ add_members(Suite *s, const struct kind *k)
 
 	tc = add_case(s, "small", k, k->start, small_begin, small_end);
 	tcase_add_test(tc, change_is_seen_by_who_looks_at_his_share);
-	tcase_add_loop_test(tc, change_between_two_views_is_noticed, 0, 2);
+	tcase_add_test(tc, change_between_two_views_is_noticed);
 	tcase_add_loop_test(tc, look_is_one_statement, 0, 2);
 	tcase_add_loop_test(tc, new_label_is_not_overlooked, 0, 3);
-	tcase_add_loop_test(tc, share_is_looked_at_alone, 0, 2);
 
 	tc = add_case(s, "hosts", k, k->start, hosts_begin, hosts_end);
 	tcase_add_test(tc, shares_are_even_over_hosts);

@@ -26,6 +26,7 @@ call(int i)
 	struct settled		 done = { 0 };
 	const char		*name = p00[0];
 	struct labels		 labels = { &name, 1 };
+	struct err		 holder;
 	uint64_t		 n, sequence = 1;
 	unsigned		 count = 1;
 	size_t			 nout;
@@ -42,9 +43,9 @@ call(int i)
 	case 4: return store_register(st, &e);
 	case 5: return store_take_over(st, DEAD, &e);
 	case 6: return store_beat(st, &any, &e);
-	case 7: return store_view(st, NULL, &v, &e);
-	case 8: return store_view(st, &labels, &v, &e);
-	case 9: return store_renew(st, NULL, 0, &n, &e);
+	case 7: return store_view(st, &v, &e);
+	case 8: return store_holder(st, &labels, &holder, &e);
+	case 9: return store_renew(st, &n, &e);
 	case 10: return store_acquire(st, &list, 1, &n, &e);
 	case 11: return store_release(st, &list, 1, &e);
 	case 12: return store_leave(st, &e);
@@ -70,7 +71,7 @@ static void
 free_result(int i)
 {
 	switch (i) {
-	case 7: case 8: store_view_free(&v); break;
+	case 7: store_view_free(&v); break;
 	case 14: case 20: free(glance.rows); batch_free(&glance.ahead); break;
 	case 15: free(c); break;
 	case 17: got.labels = NULL; batch_free(&got); break;
@@ -224,7 +225,7 @@ START_TEST(whole_seconds_do_not_lie_ahead)
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_ok(store_register(st, &e));
 	ck_ok(store_beat(st, &known, &e));
-	ck_ok(store_renew(st, NULL, 0, &n, &e));
+	ck_ok(store_renew(st, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("0", AHEAD("published_at", "outbox"));
 	ck_sql("0", AHEAD("global_sequence > 1 AND available_at", "outbox"));

@@ -60,7 +60,7 @@ START_TEST(view_mixes_no_collations)
 	    "TO CHARACTER SET latin1 COLLATE latin1_german2_ci");
 	add_lease("p00", ME, 3);
 	ck_ok(store_register(st, &e));
-	ck_ok(store_view(st, NULL, &v, &e));
+	ck_ok(store_view(st, &v, &e));
 	ck_assert_uint_eq(v.nworkers, 1);
 	ck_assert_str_eq(v.workers[0].id, ME);
 	ck_assert_uint_eq(v.nleases, 1);

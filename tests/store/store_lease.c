@@ -51,7 +51,7 @@ fleet(size_t *n)
 	struct store_view	  v;
 	char			**ids;
 
-	ck_ok(store_view(st, NULL, &v, &e));
+	ck_ok(store_view(st, &v, &e));
 	ids = xcalloc(v.nworkers + 1, sizeof(*ids));
 	for (*n = 0; *n < v.nworkers; ++*n)
 		ids[*n] = xstrdup(v.workers[*n].id);
@@ -65,7 +65,7 @@ leases_of(size_t *n)
 	struct store_view	 v;
 	struct lease		*leases;
 
-	ck_ok(store_view(st, NULL, &v, &e));
+	ck_ok(store_view(st, &v, &e));
 	leases = v.leases;
 	*n = v.nleases;
 	v.leases = NULL;
@@ -149,40 +149,6 @@ START_TEST(leases_are_listed)
 }
 END_TEST
 
-START_TEST(named_leases_are_listed)
-{
-	const char		*list[] = { "other", "mine", "no such", "mine",
-				    "it's" };
-	struct labels		 labels = { list, NROWS(list) };
-	struct store_view	 v;
-
-	mix_leases();
-	ck_ok(store_view(st, &labels, &v, &e));
-	ck_assert_uint_eq(v.nleases, 2);
-	ck_assert_str_eq(v.leases[0].label, "mine");
-	ck_assert(v.leases[0].mine);
-	ck_assert_str_eq(v.leases[1].label, "other");
-	store_view_free(&v);
-}
-END_TEST
-
-START_TEST(named_leases_are_renewed)
-{
-	static const char *const	labels[] = { "other", "mine",
-		"mine-old" };
-	uint64_t			n;
-
-	mix_leases();
-	ck_ok(store_renew(st, labels, 1, &n, &e));
-	ck_assert_uint_eq(n, 0);
-	ck_ok(store_renew(st, labels, 3, &n, &e));
-	ck_assert_uint_eq(n, 1);
-	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
-	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
-	    "other-old " OTHER " 3 0 0", ALL_LEASES);
-}
-END_TEST
-
 /* Both written by a node whose clock is a minute ahead; for "ttl" seconds. */
 static void
 write_ahead(const char *worker, int ttl)
@@ -203,7 +169,7 @@ watch(int64_t ms, const char *renews, struct store_view *v)
 	for (int64_t began = clock_ms(); ; usleep(200000)) {
 		if (renews != NULL)
 			write_ahead(renews, 1);
-		ck_ok(store_view(st, NULL, v, &e));
+		ck_ok(store_view(st, v, &e));
 		if (ms_since(began) >= ms)
 			return;
 		store_view_free(v);
@@ -269,7 +235,7 @@ START_TEST(own_live_leases_are_renewed)
 	uint64_t	n;
 
 	mix_leases();
-	ck_ok(store_renew(st, NULL, 0, &n, &e));
+	ck_ok(store_renew(st, &n, &e));
 	ck_assert_uint_eq(n, 1);
 	ck_sql("mine " ME " 3 1 0\nmine-old " ME " 3 0 0\n"
 	    "none NULL 0 NULL NULL\nother " OTHER " 3 1 1\n"
@@ -398,7 +364,7 @@ START_TEST(long_labels_are_kept)
 END_TEST
 
 /*
- * A member with a small share of many partitions
+ * A member of a fleet with many partitions
  */
 
 static struct fleet	 member;
@@ -426,47 +392,8 @@ leave_fleet(void)
 	fleet_free(&member);
 }
 
-static uint64_t
-epoch_of(const char *label)
-{
-	const struct leased_label	*p = lease_of(&member, label);
-
-	return p == NULL ? 0 : p->epoch;
-}
-
-START_TEST(small_share_is_looked_at_by_name)
-{
-	join_fleet();
-	log_statements();
-	/* Renewed and looked at, and nothing of it reads all. */
-	ck_ok(fleet_round(&member, 3000, &e));
-	sql("SET GLOBAL general_log = 0");
-	ck_sql("2 2", "SELECT COUNT(*), SUM(argument LIKE '%%p00%%') "
-	    STATEMENTS "AND argument LIKE '%%outbox_partitions%%'");
-	/* Somebody rings, and somebody takes one away. */
-	sql("UPDATE outbox_partitions SET lease_epoch = 7 "
-	    "WHERE partition_key = 'p05'; UPDATE outbox_partitions SET "
-	    "lease_owner = '" OTHER "' WHERE partition_key = 'p10'");
-	ck_ok(fleet_round(&member, 4000, &e));
-	ck_assert_uint_eq(epoch_of("p05"), 7);
-	ck_assert_uint_eq(epoch_of("p10"), 0);
-	ck_assert_uint_eq(member.parts.n, 59);
-	/* It is free again; and a new partition shifts nothing but the rest. */
-	update_lease("p10", "lease_owner = NULL");
-	ck_ok(fleet_round(&member, 5000, &e));
-	ck_assert_uint_eq(epoch_of("p10"), 2);
-	ck_ok(fleet_round(&member, 6000, &e));
-	sql("INSERT INTO outbox_partitions (partition_key) VALUES ('z')");
-	ck_ok(fleet_round(&member, 7000, &e));
-	ck_assert_uint_eq(epoch_of("z"), 0);
-	ck_ok(fleet_round(&member, 6000 + FLEET_ALL_MS, &e));
-	ck_assert_uint_eq(epoch_of("z"), 1);
-	leave_fleet();
-}
-END_TEST
-
 /* Who is gone is succeeded at the next look. */
-START_TEST(small_share_follows_the_fleet)
+START_TEST(share_follows_the_fleet)
 {
 	join_fleet();
 	sql("DELETE FROM outbox_workers WHERE id = 'zz:03:0'");
@@ -593,13 +520,10 @@ add_leases(Suite *s, const struct kind *k)
 	tcase_add_test(tc, heart_beats);
 	tcase_add_test(tc, fleet_is_sorted_and_alive);
 	tcase_add_test(tc, leases_are_listed);
-	tcase_add_test(tc, named_leases_are_listed);
-	tcase_add_test(tc, named_leases_are_renewed);
 	tcase_add_test(tc, silent_worker_is_dead);
 	tcase_add_test(tc, holder_is_told);
 	tcase_add_test(tc, own_live_leases_are_renewed);
-	tcase_add_test(tc, small_share_is_looked_at_by_name);
-	tcase_add_test(tc, small_share_follows_the_fleet);
+	tcase_add_test(tc, share_follows_the_fleet);
 	tcase_add_test(tc, free_leases_are_acquired);
 	tcase_add_test(tc, own_leases_are_released);
 	tcase_add_test(tc, labels_are_quoted);

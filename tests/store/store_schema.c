@@ -924,7 +924,7 @@ START_TEST(result_is_whole)
 	ck_ok(store_acked(st, &p, UINT64_MAX, 100, &l, &e));
 	ck_assert_uint_eq(l.n, 4);
 	free(l.rows);
-	ck_ok(store_view(st, NULL, &v, &e));
+	ck_ok(store_view(st, &v, &e));
 	ck_assert_uint_eq(v.nleases, 4);
 	store_view_free(&v);
 	ck_ok(store_begin(st, &e));

@@ -197,7 +197,7 @@ doctor_plans(struct doctor *d)
 	size_t			 n;
 
 	if ((list = some_rows(d, &n, &e)) == NULL ||
-	    store_view(d->ctl->store, NULL, &v, &e) < 0) {
+	    store_view(d->ctl->store, &v, &e) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "plans", "%s", e.text);
 		json_decref(p.told);
 		free(list);

@@ -33,7 +33,7 @@ check_declared_counts(struct doctor *d, struct err *e)
 	free(text);
 
 	/* Workers of other programs take single labels, not classes. */
-	if (store_view(c->store, NULL, &v, e) < 0)
+	if (store_view(c->store, &v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v.nworkers; i++)
 		if (!ident_is_valid(v.workers[i].id))
