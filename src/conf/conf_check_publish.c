@@ -195,10 +195,9 @@ check_api(const struct conf_draft *d, struct err *e)
 		return conf_blame(d, "nats.api_prefix", e, "contradicts "
 		    "nats.domain, which stands for $JS.%s.API: set one of them",
 		    c->nats.domain);
-	if ((domain || prefix) && c->nats.stream[0] == '\0')
-		return conf_blame(d, domain ? "nats.domain" :
-		    "nats.api_prefix", e, "tells where nats.stream is, and "
-		    "that is empty: name the stream");
+	if (domain && c->nats.stream[0] == '\0')
+		return conf_blame(d, "nats.domain", e, "tells where "
+		    "nats.stream is, and that is empty: name the stream");
 	return 0;
 }
 

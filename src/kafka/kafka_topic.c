@@ -457,7 +457,7 @@ judge_partitions(const struct kafka_topic *t, struct stream_report *r)
 		    "of kafka.sasl read it, the operation Read");
 	if (t->exists && t->replicas < 2)
 		find(&r->advice, "has one replica, so the loss of a broker's "
-		    "disk is that of its messages: give it three");
+		    "disk is that of its messages: give it three replicas");
 	if (t->behind > 0)
 		find(&r->advice, "has %d of %d partitions with a replica that "
 		    "is not in sync: bring back the brokers that are away",
@@ -476,7 +476,7 @@ judge_settings(const struct conf *c, const struct kafka_topic *t,
 	if (t->replicas > 1 && t->min_insync < 2)
 		find(&r->advice, "has min.insync.replicas %" PRId64 ", so a "
 		    "message counts as delivered though one broker alone has "
-		    "it: set 2", t->min_insync);
+		    "it: set it to 2", t->min_insync);
 	if (t->compacts)
 		find(&r->warnings, "is compacted, so of each key only the last "
 		    "message stays: set cleanup.policy to delete");

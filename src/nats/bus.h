@@ -29,9 +29,10 @@ int		bus_ask_stream(struct pub *, const char *what,
 /*
  * Read verdict and details from the body of an answer; here for tests.  It has
  * to come from this stream ("": any) in this domain of JetStream (NULL: any,
- * "": in none).
+ * "": in none); api: nats.api_prefix.
  */
 void		bus_read_ack(const char *body, int len, const char *stream,
-		    const char *domain, struct pub_answer *);
+		    const char *domain, const char *api,
+		    struct pub_answer *);
 
 #endif

@@ -52,9 +52,12 @@ not_a_puback(struct pub_answer *a)
 	    "another client replies on this subject");
 }
 
-/* A stream, and its domain of JetStream: NULL: any, "": none. */
+/*
+ * A stream, and its domain of JetStream: NULL: any, "": none.  api: where that
+ * has its API; "": as the domain says.
+ */
 struct place {
-	const char	*stream, *domain;
+	const char	*stream, *domain, *api;
 };
 
 /* Only an answer from where the message was meant to go is one. */
@@ -86,7 +89,8 @@ read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
 {
 	struct place	from = {
 			    json_string_value(json_object_get(ack, "stream")),
-			    json_string_value(json_object_get(ack, "domain")) };
+			    json_string_value(json_object_get(ack, "domain")),
+			    meant->api };
 	json_int_t	sequence = json_integer_value(json_object_get(ack,
 			    "seq"));
 	int		n;
@@ -114,7 +118,9 @@ read_stored(json_t *ack, const struct place *meant, struct pub_answer *a)
 		if (meant->stream[0] != '\0')
 			return;
 		/* The request that reads the other message. */
-		n = snprintf(a->where, sizeof(a->where),
+		n = from.api[0] != '\0' ? snprintf(a->where,
+		    sizeof(a->where), "%s.STREAM.MSG.GET.%s", from.api,
+		    from.stream) : snprintf(a->where, sizeof(a->where),
 		    "$JS%s%s.API.STREAM.MSG.GET.%s",
 		    from.domain[0] == '\0' ? "" : ".", from.domain,
 		    from.stream);
@@ -162,9 +168,9 @@ read_plain(const char *at, const char *end, const char *stream,
 
 void
 bus_read_ack(const char *body, int len, const char *stream,
-    const char *domain, struct pub_answer *a)
+    const char *domain, const char *api, struct pub_answer *a)
 {
-	const struct place	 meant = { stream, domain };
+	const struct place	 meant = { stream, domain, api };
 	json_t			*ack, *error;
 	const char		*text;
 	int			 code;
@@ -283,7 +289,8 @@ bus_answer(void *arg, struct pub_answer *a)
 		}
 		fault_point("answer", "before", b->fd);
 		bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m),
-		    b->conf->nats.stream, b->domain, a);
+		    b->conf->nats.stream, b->domain,
+		    b->conf->nats.api_prefix, a);
 		bus_spend(b, m);
 		fault_point("answer", "after", b->fd);
 		if (!is_from_another_domain(b, a))

@@ -35,7 +35,8 @@ read_ack(const char *body, size_t len)
 
 	for (int any = 0; any < 2; any++) {
 		memset(&a, 0, sizeof(a));
-		bus_read_ack(body, (int)len, any ? "" : "EVENTS", NULL, &a);
+		bus_read_ack(body, (int)len, any ? "" : "EVENTS", NULL, "",
+		    &a);
 		MUST(memchr(a.text, '\0', sizeof(a.text)) != NULL);
 		/* What counts as stored has a sequence. */
 		MUST((a.verdict != VERDICT_STORED &&

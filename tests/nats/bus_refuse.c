@@ -417,7 +417,7 @@ START_TEST(answer_is_read)
 
 	memset(&a, 0xff, sizeof(a));
 	bus_read_ack(acks[_i].body, (int)strlen(acks[_i].body), "EVENTS", NULL,
-	    &a);
+	    "", &a);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
 	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
 	if (acks[_i].text[0] == '\0' && acks[_i].sequence > 0)
@@ -439,7 +439,7 @@ START_TEST(long_answer_is_cut)
 		strcat(text, "\xe2\x82\xac");
 	snprintf(body, sizeof(body), "{\"error\":{\"err_code\":10054,"
 	    "\"description\":\"%s\"}}", text);
-	bus_read_ack(body, (int)strlen(body), "", NULL, &a);
+	bus_read_ack(body, (int)strlen(body), "", NULL, "", &a);
 	ck_assert_int_eq(a.verdict, VERDICT_TOO_LARGE);
 	ck_near((int64_t)strlen(a.text), 200, sizeof(a.text) - 1);
 }

@@ -217,7 +217,7 @@ ask(const char *subject, const char *body)
 	snprintf(full, sizeof(full), "$JS.API.%s", subject);
 	ck_nats(natsConnection_RequestString(&m, nc, full, body, 5000));
 	bus_read_ack(natsMsg_GetData(m), natsMsg_GetDataLength(m), "", NULL,
-	    &a);
+	    "", &a);
 	natsMsg_Destroy(m);
 	return a;
 }

@@ -136,6 +136,20 @@ shows '[.changed, .dry_run]' '[0,false]' 'topic add: a topic that is there' \
 check 'what is alike of several topics is told once, and is advice' \
     tells stream_advice '^topic events.made \(and 2 more\) has one replica, '
 
+stop_master "$MASTER"
+as_relay 'topic: all.events'
+start_fleet
+event e made
+within 15 'one topic for all, and it is missing: status tells it' tells stream_unfit \
+    '^topic all.events does not exist, so its messages wait: outboxctl topic add all.events, or correct kafka.topic$'
+event f made
+pause 4000
+shows '[.problems[].id]' '["stream_unfit"]' 'it stays the only problem' status
+is "$(sql 'SELECT MAX(attempts) FROM outbox'), $(pending)" '0, 2' \
+    'no attempt is used, and nothing is a dead letter'
+"$OUTBOXCTL" -c "$DIR/admin.yml" topic add all.events > "$DIR/added"
+drains 30 'sent once it is there'
+
 # --- brokers that make topics, as Kafka's do by default ---------------------
 
 stop_master "$MASTER"

@@ -788,7 +788,7 @@ START_TEST(ack_is_read)
 	memset(&a, 'x', sizeof(a));
 	memcpy(body, acks[_i].body, len);
 	body = realloc(body, len > 0 ? len : 1);
-	bus_read_ack(body, (int)len, acks[_i].stream, NULL, &a);
+	bus_read_ack(body, (int)len, acks[_i].stream, NULL, "", &a);
 	free(body);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
 	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
@@ -828,7 +828,7 @@ START_TEST(ack_comes_from_the_domain)
 	struct pub_answer	a;
 
 	bus_read_ack(domains[_i].body, (int)strlen(domains[_i].body), "T",
-	    domains[_i].domain, &a);
+	    domains[_i].domain, "", &a);
 	ck_assert_int_eq(a.verdict, domains[_i].verdict);
 	ck_assert_uint_eq(a.stream, 0);
 	if (a.verdict == VERDICT_DESTINATION) {
@@ -839,14 +839,16 @@ START_TEST(ack_comes_from_the_domain)
 END_TEST
 
 static const struct {
-	const char	*body, *stream, *where;
+	const char	*body, *stream, *api, *where;
 } wheres[] = {
-	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "T", "" },
-	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "",
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "T", "", "" },
+	{ "{\"stream\":\"T\",\"seq\":5,\"duplicate\":true}", "", "",
 	  "$JS.API.STREAM.MSG.GET.T" },
 	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5,\"duplicate\":true}",
-	  "", "$JS.d.API.STREAM.MSG.GET.T" },
-	{ "{\"stream\":\"T\",\"seq\":5}", "", "" },
+	  "", "", "$JS.d.API.STREAM.MSG.GET.T" },
+	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5,\"duplicate\":true}",
+	  "", "from.A.API", "from.A.API.STREAM.MSG.GET.T" },
+	{ "{\"stream\":\"T\",\"seq\":5}", "", "", "" },
 };
 
 START_TEST(duplicate_names_its_place)
@@ -855,7 +857,7 @@ START_TEST(duplicate_names_its_place)
 
 	memset(&a, 'x', sizeof(a));
 	bus_read_ack(wheres[_i].body, (int)strlen(wheres[_i].body),
-	    wheres[_i].stream, NULL, &a);
+	    wheres[_i].stream, NULL, wheres[_i].api, &a);
 	ck_assert_str_eq(a.where, wheres[_i].where);
 }
 END_TEST
@@ -866,8 +868,8 @@ START_TEST(ack_names_its_stream)
 	static const char	 second[] = "{\"stream\":\"B\", \"seq\":1}";
 	struct pub_answer	 a, b;
 
-	bus_read_ack(first, (int)strlen(first), "", NULL, &a);
-	bus_read_ack(second, (int)strlen(second), "", NULL, &b);
+	bus_read_ack(first, (int)strlen(first), "", NULL, "", &a);
+	bus_read_ack(second, (int)strlen(second), "", NULL, "", &b);
 	ck_assert_uint_ne(a.stream, b.stream);
 	ck_assert_uint_eq(a.stream, text_hash("A"));
 	ck_assert_uint_eq(b.stream, text_hash("B"));

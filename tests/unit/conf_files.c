@@ -350,8 +350,6 @@ static const struct answer nested[] = {
 	  "$JS.leaf.API: set one of them" },
 	{ "nats:\n  domain: leaf\n  stream: ''", 3, "nats.domain",
 	  "name the stream" },
-	{ "nats:\n  api_prefix: a.API\n  stream: ''", 3, "nats.api_prefix",
-	  "name the stream" },
 	{ "nats: {core: true}", 2, "nats.core", "set nats.stream: \"\"" },
 	{ "http: {endpoint: ftp://h}", 2, "http.endpoint",
 	  "must begin with http:// or https://" },

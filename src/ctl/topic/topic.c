@@ -30,9 +30,9 @@ ask(const struct ctl *c, int *status)
 }
 
 static void
-say_topic(const struct ctl *c, const json_t *o)
+say_topic(const struct ctl *c, json_t *o)
 {
-	json_t	*shown = json_copy((json_t *)(uintptr_t)o);
+	json_t	*shown = json_copy(o);
 	char	*what = xasprintf("topic %s", member_text(o, "topic"));
 
 	json_object_del(shown, "findings");
