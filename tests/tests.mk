@@ -273,7 +273,8 @@ EXTRA_DIST += $(system_tests) tests/compat/api.jq \
 	tests/chaos/plan.sh tests/chaos/run.sh tests/chaos/seeds.sh \
 	tests/chaos/servers.sh tests/examples/nats.php \
 	tests/examples/run_examples.sh tests/examples/run_receiver.sh \
-	tests/examples/switch.sh tests/examples/switch.php \
+	tests/examples/production.sh tests/examples/switch.php \
+	tests/examples/switch.sh \
 	tests/lib/browser.sh tests/lib/cluster.sh tests/lib/cppcheck.cfg \
 	tests/lib/ctl.sh tests/lib/gcov_exit.c tests/lib/http.sh tests/lib/kafka.sh \
 	tests/lib/inline.sh tests/lib/lib.sh tests/lib/manual.sh tests/lib/nodes.sh \

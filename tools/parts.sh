@@ -36,7 +36,7 @@ dist       | make distcheck, dist, release | Makefile.am configure.ac packaging 
 systemd    | the package in a clean Debian with systemd | init debian src/master src/ctl/setup tests/package | dpkg-dev debhelper lintian debootstrap iproute2
 rpm        | make rpm, and what is in it | Makefile.am configure.ac packaging init tests/package | rpm rpmlint
 containers | examples for containers, an image | packaging debian tests/package | dpkg-dev debhelper mmdebstrap umoci bubblewrap python3-yaml
-examples   | the programs in examples/, switches from other relays | examples sql src/driver src/kafka src/ctl/schema doc/coming_from.md tests/examples | curl php/php-cli,php-mysql,php-illuminate-database,php-illuminate-events python3/python3,python3-venv npm/nodejs,npm go/golang-go javac/default-jdk-headless mvn/maven
+examples   | the programs in examples/, switches from other relays, production | examples sql src/driver src/kafka src/ctl/schema doc/coming_from.md doc/production.md tests/examples | curl php/php-cli,php-mysql,php-illuminate-database,php-illuminate-events python3/python3,python3-venv npm/nodejs,npm go/golang-go javac/default-jdk-headless mvn/maven
 bare       | the commands of README.md in a clean Debian | quickstart tools/check tools/parts.sh tools/due.sh tools/build.sh configure.ac tests/package | debootstrap iproute2
 '
 # What the suite needs, which most parts run
@@ -455,6 +455,7 @@ part_examples() {
 		step "examples: $language" script "$build" \
 		    tests/examples/run_examples.sh $language
 	done
+	step 'doc/production.md' script "$build" tests/examples/production.sh
 	for from in laravel rails debezium debezium_deletes; do
 		step "a switch from $from" script "$build" \
 		    tests/examples/switch.sh $from

@@ -15,7 +15,6 @@
 
 from=${1:?from which relay}
 PAGE=$srcdir/doc/coming_from.md
-ROOT=$DIR/root
 DEBEZIUM=3.6.1.Final
 
 is_short && skip_all 'a long test'
@@ -25,6 +24,8 @@ php -r 'exit(extension_loaded("pdo_mysql") && extension_loaded("pcntl") ? 0 : 1)
     skip_all 'no pdo_mysql'
 
 # --- what the page calls: functions in place of the programs ----------------------
+
+page_edit() { sed "s,/etc/,$DIR/etc/,g"; }
 
 page_programs() {
 	mariadb() { "$SANDBOX" sql "$DIR/db" "$@"; }
@@ -270,12 +271,12 @@ debezium*)
 	    payload JSON NOT NULL' ;;
 esac
 
-mkdir -p "$ROOT/etc/outbox"
-CONF=$ROOT/etc/outbox.yml
+mkdir -p "$DIR/etc/outbox"
+CONF=$DIR/etc/outbox.yml
 cat > "$CONF" <<EOF
 master: {user: $(id -un), pidfile: $DIR/run/outbox.pid}
 mysql: {socket: "$SOCKET", database: app,
-    password_file: $ROOT/etc/outbox/mysql.password}
+    password_file: $DIR/etc/outbox/mysql.password}
 $(page_block "$PAGE" "order_key: $key" |
     sed "s|^nats: {|&servers: [\"$URL\"], |")
 EOF

@@ -2,9 +2,9 @@
 #
 # page_block PAGE REGEX: the first indented block that has a line like this,
 # without its indent.
-# page_run NAME REGEX: run that block of $PAGE as a script of the shell, with
-# the functions that page_programs makes in place of programs; the files of /etc
-# and /var/lib are in $ROOT.
+# page_run NAME REGEX: run that block of $PAGE as a script of the shell.  The test
+# has page_edit, which puts its own paths and addresses in the place of those of
+# the page, and page_programs, which makes functions in place of programs.
 
 # shellcheck shell=bash disable=SC2154
 
@@ -27,9 +27,10 @@ page_block() {
 
 page_run() {
 	local block
-	block=$(page_block "$PAGE" "$2" |
-	    sed -E "s,(/etc/|/var/lib/),$ROOT\1,g")
+	block=$(page_block "$PAGE" "$2" | page_edit)
 	[ -n "$block" ] || { ok 1 "$1: the page has it: $2"; return 1; }
 	(page_programs; set -e; eval "$block") > "$DIR/block" 2>&1
-	ok $? "$1" || sed 's/^/# /' "$DIR/block"
+	ok $? "$1" && return
+	sed 's/^/# /' "$DIR/block"
+	return 1
 }

@@ -6,7 +6,8 @@
 OUTBOXCTL=${OUTBOXCTL:-./outboxctl}
 [ -x "$OUTBOXCTL" ] || skip_all 'no outboxctl'
 pages=("$srcdir/README.md" "$srcdir/doc/tested.md" "$srcdir/doc/performance.md"
-    "$srcdir/doc/scale.md" "$srcdir/doc/coming_from.md")
+    "$srcdir/doc/scale.md" "$srcdir/doc/coming_from.md"
+    "$srcdir/doc/production.md")
 docs=("$srcdir/HACKING.md" "$srcdir"/doc/*.md "$srcdir"/src/README.md
     "$srcdir"/src/*/README.md "$srcdir"/src/*/*/README.md)
 
@@ -71,10 +72,12 @@ done
 
 # The documents for those who change the program: each file with its folders as
 # far as they are named, and each name in the code, manuals and scripts.  nats.c
-# is a library, and headers in bold are those of libraries.
+# is a library, headers in bold are those of libraries, and what is below
+# /usr/share is installed.
 
 # named REGEX: each match in the documents, once
-joined=$(cat "${docs[@]}" | sed 's,\*\*[a-z_]*\.h\*\*,,g' | tr -s '\n ' '  ')
+joined=$(cat "${docs[@]}" |
+    sed 's,\*\*[a-z_]*\.h\*\*,,g; s,/usr/share/[^ ]*,,g' | tr -s '\n ' '  ')
 named() { grep -Eo -- "$1" <<< "$joined" | tr -d "\`" | sort -u; }
 
 # missing FILE...: those of standard input that are a suffix of no FILE
