@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define HEADER_BYTES	19
 #define CHECKSUM_BYTES	4
 #define FLAG_IGNORABLE	0x80	/* of an event's header */
 #define FLAG_STANDALONE	0x01	/* of MariaDB's GTID: no commit follows */

@@ -97,19 +97,6 @@ secret_read(const char *file, const char *env, struct err *e)
 	return xstrdup(value);
 }
 
-bool
-secret_is(const char *text, const char *secret)
-{
-	size_t			n = strlen(secret);
-	volatile unsigned char	differs = strlen(text) != n;
-
-	if (differs)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		differs |= (unsigned char)(text[i] ^ secret[i]);
-	return !differs;
-}
-
 void
 secret_free(char *secret)
 {

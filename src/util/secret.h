@@ -22,12 +22,6 @@ char	*secret_read(const char *file, const char *env, struct err *);
  */
 int	 secret_check_file(const char *path, struct err *);
 
-/*
- * Is the text this secret?  Takes as long for each wrong text of its length, so
- * that nobody learns it by measuring.
- */
-bool	 secret_is(const char *text, const char *secret);
-
 /* Overwrites the memory before freeing it.  NULL is fine. */
 void	 secret_free(char *);
 

@@ -30,8 +30,9 @@ word_of(const struct check *k, enum store_table t, const char *name)
 	return store_column_word(k->ctl->store, t, name);
 }
 
-void
-schema_put_column(const struct check *k, enum store_table t, const char *name,
+/* A name in an ALTER: that of an application's own may be a word of SQL. */
+static void
+put_column(const struct check *k, enum store_table t, const char *name,
     struct buf *to)
 {
 	if (strcmp(word_of(k, t, name), name) == 0)
@@ -82,7 +83,7 @@ schema_missing_columns(struct check *k, enum store_table t)
 		f = schema_find(k, t, level, cost, "no column %s", c->name);
 		if (!order || t != T_OUTBOX) {
 			schema_put(k, f, "ALTER TABLE {t} ADD COLUMN ", NULL);
-			schema_put_column(k, t, c->name, &f->sql);
+			put_column(k, t, c->name, &f->sql);
 			buf_printf(&f->sql, " %s%s", c->definition,
 			    order ? " UNIQUE" : "");
 			f->way = order ? ALTER_PLAIN : ALTER_INSTANT;
@@ -266,7 +267,7 @@ check_column(struct check *k, enum store_table t,
 	    c->type, (unsigned long long)c->length, c->nullable ? "NULL" :
 	    "NOT NULL", wanted->definition);
 	schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
-	schema_put_column(k, t, c->name, &f->sql);
+	put_column(k, t, c->name, &f->sql);
 	buf_printf(&f->sql, " %s", wanted->definition);
 	/* Only small tables of the daemon's own are altered by upgrade. */
 	if (flaw.level == SCHEMA_WARN && (t == T_DEAD || t == T_BLOCKED))
@@ -374,7 +375,7 @@ schema_moments(struct check *k, enum store_table t)
 			    w->name);
 			schema_put(k, f, "ALTER TABLE {t} MODIFY ", NULL);
 		}
-		schema_put_column(k, t, w->name, &f->sql);
+		put_column(k, t, w->name, &f->sql);
 		buf_printf(&f->sql, " %s", w->definition);
 	}
 	if (f != NULL)

@@ -159,10 +159,6 @@ void	schema_copies(struct check *);
 void	schema_unknown_columns(struct check *, enum store_table);
 void	schema_moments(struct check *, enum store_table);
 
-/* A name in an ALTER: that of an application's own may be a word of SQL. */
-void	schema_put_column(const struct check *, enum store_table,
-	    const char *name, struct buf *);
-
 /*
  * schema_foreign.c: append statements that add a column for the order, which
  * number the rows that are there by the time at which they were written, if the
