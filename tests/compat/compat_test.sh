@@ -55,7 +55,7 @@ kind() {
 #
 # From the program's tables, and its description
 #
-[ -z "$RECORD" ] || touch "$OLD/keys" "$OLD/columns"
+[ -z "$RECORD" ] || touch "$OLD/keys" "$OLD/columns" "$OLD/json"
 kind keys "$NAMES" keys "$OLD/keys"
 kind columns "$NAMES" columns "$OLD/columns"
 # Commands and options, by the help of each
@@ -102,8 +102,7 @@ looks() {
 # other way, is there; "null" is told only of what was nothing else
 facts_json() {
 	sort -u "$DIR/json" > "$DIR/members"
-	: > "$DIR/former"
-	[ -n "$RECORD" ] || sort -u "$OLD/json" >> "$DIR/former"
+	sort -u "$OLD/json" > "$DIR/former"
 	awk '{ type = $NF; member = $0; sub(/ [a-z]*$/, "", member) }
 	    FILENAME ~ /members$/ { has[member] = has[member] " " type; next }
 	    FILENAME ~ /former$/ && member in has && (type == "null" ||
@@ -167,8 +166,9 @@ facts_messages() {
 	sed 's/^/nats, replayed: /' "$DIR/replay.txt"
 	sed 's/^/nats, inline: /' "$DIR/inline.txt"
 	sed 's/^/http: /' "$DIR/http.txt"
-	sed 's/^/stdout, json: /' "$DIR/json.txt"
-	sed 's/^/stdout, cloudevents: /' "$DIR/cloudevents.txt"
+	for envelope in json cloudevents cloudevents-binary; do
+		sed "s/^/stdout, $envelope: /" "$DIR/$envelope.txt"
+	done
 }
 
 # procedures: of the tables that are there, with their arguments
@@ -202,7 +202,7 @@ sed '/^nats:/d; /^publish:/d' "$CONF" > "$DIR/base.yml"
 relays "$DIR/http.yml"
 tr -d '\r' < "$RDIR/last" | grep . | grep -vE '^(User-Agent|Host|Accept)' \
     > "$DIR/http.txt"
-for envelope in json cloudevents; do
+for envelope in json cloudevents cloudevents-binary; do
 	{
 		cat "$DIR/base.yml"
 		echo "publish: {driver: stdout, envelope: $envelope, source: /shop}"
