@@ -122,8 +122,8 @@ struct conf_header {
 /* An item of monitor.tokens: a person, and what that person may do. */
 struct conf_person {
 	unsigned	 line;
-	char		*name;
-	char		*file;		/* of the token */
+	char		*name;		/* CONF_ANYBODY: whom no other has */
+	char		*file;		/* of the token; empty: none */
 	struct conf_list may;		/* "read", "act", of conf_actions */
 };
 
@@ -283,6 +283,8 @@ struct conf {
 		struct conf_list hosts;
 		char		*token_file;	/* empty: none */
 		struct conf_records tokens;	/* conf_person */
+		char		*user_header;	/* empty: none */
+		struct conf_list proxies;	/* "10.0.0.7", "uid:33" */
 		bool		 require_token;
 	} monitor;
 	struct {
@@ -394,9 +396,12 @@ char		*conf_http_header(const struct conf_header *, struct err *);
 /* What the token of monitor.token_file is called, and so nobody else. */
 #define CONF_NOBODY	"monitor"
 
+/* The row of each person whom a proxy names and who has none. */
+#define CONF_ANYBODY	"*"
+
 /*
  * Can this text be the name of a person: printable ASCII without a blank, not
- * too long, and not CONF_NOBODY?
+ * too long, and not one of these two?
  */
 bool		 conf_is_person(const char *);
 

@@ -322,6 +322,38 @@ check_mode(const struct conf_draft *d, struct err *e)
 	return 0;
 }
 
+/* A person has a token, or is named by a proxy. */
+static int
+check_people(const struct conf_draft *d, struct err *e)
+{
+	const struct conf		*c = d->conf;
+	const struct conf_person	*p = c->monitor.tokens.items;
+	bool	named = c->monitor.user_header[0] != '\0';
+
+	if (named && c->monitor.proxies.n == 0)
+		return conf_blame(d, "monitor.user_header", e, "needs "
+		    "monitor.proxies: whoever may send it");
+	if (named && c->monitor.tokens.n == 0)
+		return conf_blame(d, "monitor.user_header", e, "needs "
+		    "monitor.tokens: what the people may do whom it names");
+	if (!named && c->monitor.proxies.n > 0)
+		return conf_blame(d, "monitor.proxies", e, "needs "
+		    "monitor.user_header");
+	for (size_t i = 0; i < c->monitor.tokens.n; i++, p++) {
+		bool	any = strcmp(p->name, CONF_ANYBODY) == 0;
+
+		if (p->file[0] == '\0' && !named)
+			return conf_fail(d, p->line, "monitor.tokens", e,
+			    "%s needs the field file, or monitor.user_header",
+			    p->name);
+		if (p->file[0] != '\0' && any)
+			return conf_fail(d, p->line, "monitor.tokens", e, "%s "
+			    "is each person whom monitor.user_header names, "
+			    "and has no file", p->name);
+	}
+	return 0;
+}
+
 /* Whoever can connect reads the messages. */
 static int
 check_monitor(const struct conf_draft *d, struct err *e)
@@ -329,6 +361,8 @@ check_monitor(const struct conf_draft *d, struct err *e)
 	const struct conf	*c = d->conf;
 	char			 host[CONF_HOST];
 
+	if (check_people(d, e) < 0)
+		return -1;
 	if (c->monitor.require_token && c->monitor.token_file[0] == '\0' &&
 	    c->monitor.tokens.n == 0)
 		return conf_blame(d, "monitor.require_token", e,

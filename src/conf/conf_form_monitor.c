@@ -1,5 +1,6 @@
 /*
- * conf_form_monitor.c - people who use the monitor, and what they may do
+ * conf_form_monitor.c - people who use the monitor, what they may do, and who
+ * may tell who somebody is
  *
  * As conf_form.c.  A name stands in the audit, as "outbox for anna (monitor)":
  * without a blank in it, no name can look like that of somebody else.
@@ -7,7 +8,9 @@
 
 #include "conf/conf_impl.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/buf.h"
 
@@ -31,7 +34,7 @@ conf_is_person(const char *text)
 	while (text[n] > ' ' && text[n] <= '~')
 		n++;
 	return text[n] == '\0' && n > 0 && n < CONF_PERSON_SIZE &&
-	    strcmp(text, CONF_NOBODY) != 0;
+	    strcmp(text, CONF_NOBODY) != 0 && strcmp(text, CONF_ANYBODY) != 0;
 }
 
 int
@@ -40,7 +43,8 @@ conf_form_person(const char *text, struct err *e)
 	if (strcmp(text, CONF_NOBODY) == 0)
 		return err_set(e, "%s is the name of the token of "
 		    "monitor.token_file", text);
-	return conf_is_person(text) ? 0 : err_set(e, "%s is no name of a "
+	return conf_is_person(text) || strcmp(text, CONF_ANYBODY) == 0 ? 0 :
+	    err_set(e, "%s is no name of a "
 	    "person: use up to %d printable ASCII characters without blanks",
 	    conf_show(text).text, CONF_PERSON_SIZE - 1);
 }
@@ -81,4 +85,37 @@ conf_may(const struct conf_person *p)
 		may |= strcmp(p->may.items[i], MAY_ACT) == 0 ? all :
 		    1U << action_of(p->may.items[i]);
 	return may & all;
+}
+
+/* Not one that the monitor, or whoever reads the request, needs for itself. */
+int
+conf_form_user_header(const char *text, struct err *e)
+{
+	static const char *const	taken[] = { "Authorization",
+		"Connection", "Content-Length", "Content-Type", "Cookie",
+		"Host", "Origin", "Sec-Fetch-Site", "Transfer-Encoding" };
+
+	if (text[strspn(text, CONF_LETTERS CONF_DIGITS "-")] != '\0')
+		return err_set(e, "%s is not the name of an HTTP header: use "
+		    "letters, digits and -", conf_show(text).text);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		if (strcasecmp(text, taken[i]) == 0)
+			return err_set(e, "%s has another meaning", text);
+	return 0;
+}
+
+/* An address, or the user of a process by the Unix socket: no name is asked. */
+int
+conf_form_peer(const char *text, struct err *e)
+{
+	const char	*uid = strncmp(text, "uid:", 4) == 0 ? text + 4 : "";
+	size_t		 n = strspn(uid, CONF_DIGITS);
+	struct in6_addr	 to;
+
+	if ((n > 0 && uid[n] == '\0' && (*uid != '0' || n == 1)) ||
+	    inet_pton(AF_INET, text, &to) == 1 ||
+	    inet_pton(AF_INET6, text, &to) == 1)
+		return 0;
+	return err_set(e, "%s is neither an address such as 10.0.0.7, nor "
+	    "uid:NUMBER for a user of the Unix socket", conf_show(text).text);
 }

@@ -223,6 +223,8 @@ int		 conf_form_file_property(const char *, struct err *);
 int		 conf_form_mechanism(const char *, struct err *);
 int		 conf_form_person(const char *, struct err *);
 int		 conf_form_may(const char *, struct err *);
+int		 conf_form_user_header(const char *, struct err *);
+int		 conf_form_peer(const char *, struct err *);
 int		 conf_form_route(const char *, struct err *);
 int		 conf_form_match(const char *, struct err *);
 int		 conf_form_alias(const char *, struct err *);

@@ -90,6 +90,20 @@ warn_kafka(const struct warn *w)
 	}
 }
 
+/* Whoever is on this host could say who it is. */
+static void
+warn_monitor(const struct warn *w)
+{
+	const struct conf_list	*proxies = &w->conf->monitor.proxies;
+
+	for (size_t i = 0; i < proxies->n; i++)
+		if (conf_is_loopback(proxies->items[i]))
+			warn(w, "monitor.proxies", "%s: each user of this host "
+			    "can connect from there, and say who it is: let the "
+			    "proxy connect to monitor.socket, and name its user "
+			    "here as uid:NUMBER", proxies->items[i]);
+}
+
 void
 conf_warn(const struct conf *c, void (*tell)(void *, const char *,
     const char *), void *arg)
@@ -99,4 +113,5 @@ conf_warn(const struct conf *c, void (*tell)(void *, const char *,
 	warn_http(&w);
 	warn_nats(&w);
 	warn_kafka(&w);
+	warn_monitor(&w);
 }

@@ -2,10 +2,12 @@
 
 #include "monitor/client.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "util/xalloc.h"
@@ -79,6 +81,39 @@ client_name(const struct client *c, char to[CLIENT_NAME_SIZE])
 		    "[%s]:%s" : "%s:%s", host, port);
 	else
 		snprintf(to, CLIENT_NAME_SIZE, "gone already");
+}
+
+/* An address as IPv6 has it, where those of IPv4 are ::ffff:10.0.0.7. */
+static bool
+to_in6(const char *text, struct in6_addr *to)
+{
+	char	mapped[INET6_ADDRSTRLEN];
+
+	if (strchr(text, ':') != NULL)
+		return inet_pton(AF_INET6, text, to) == 1;
+	snprintf(mapped, sizeof(mapped), "::ffff:%s", text);
+	return inet_pton(AF_INET6, mapped, to) == 1;
+}
+
+bool
+client_is(const struct client *c, const char *who)
+{
+	struct sockaddr_storage	sa = { 0 };
+	struct ucred		peer;
+	struct in6_addr		is, wanted;
+	socklen_t		size = sizeof(peer), len = sizeof(sa);
+	char			text[INET6_ADDRSTRLEN];
+
+	if (c->is_local) {
+		if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+			return false;
+		snprintf(text, sizeof(text), "uid:%u", (unsigned)peer.uid);
+		return strcmp(text, who) == 0;
+	}
+	return getpeername(c->fd, (struct sockaddr *)&sa, &len) == 0 &&
+	    getnameinfo((struct sockaddr *)&sa, len, text, sizeof(text), NULL,
+	    0, NI_NUMERICHOST) == 0 && to_in6(text, &is) &&
+	    to_in6(who, &wanted) && memcmp(&is, &wanted, sizeof(is)) == 0;
 }
 
 struct client *

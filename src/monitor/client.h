@@ -44,6 +44,12 @@ struct clients {
 #define CLIENT_NAME_SIZE	64
 void	client_name(const struct client *, char to[CLIENT_NAME_SIZE]);
 
+/*
+ * Is it this one: an address, or "uid:33" for a process of that user by the
+ * Unix socket?
+ */
+bool	client_is(const struct client *, const char *who);
+
 /* Is there no room, not even a spare one? */
 bool	clients_are_full(const struct clients *);
 

@@ -24,6 +24,8 @@ static const char *const once[] = {
 
 struct framing {
 	const char	*values[NONCE];		/* NULL: no such header */
+	const char	*user_header;		/* ... of the configuration */
+	unsigned	 nusers;
 	bool		 in_place;		/* see is_in_place() */
 	uintptr_t	 end;			/* of the last line */
 	struct err	 why;			/* "": all is well */
@@ -83,6 +85,8 @@ take_header(void *arg, enum MHD_ValueKind kind, const char *name,
 			err_set(&f->why, "%s is given twice", once[i]);
 		f->values[i] = value;
 	}
+	if (strcasecmp(name, f->user_header) == 0 && f->nusers++ > 0)
+		err_set(&f->why, "%s is given twice", f->user_header);
 	return f->why.text[0] == '\0' ? MHD_YES : MHD_NO;
 }
 
@@ -122,7 +126,9 @@ bool
 framing_is_clear(struct request *r, const char *version)
 {
 	struct framing	 f = { .end = (uintptr_t)version + strlen(version),
-			    .in_place = *MHD_get_version() == '0' };
+			    .in_place = *MHD_get_version() == '0',
+			    .user_header = r->monitor->a->conf->monitor.
+			    user_header };
 	const char	*doubt;
 
 	MHD_get_connection_values_n(r->connection, MHD_HEADER_KIND,

@@ -1,9 +1,10 @@
 /*
  * guard.c - who may ask what, see request.h
  *
- * A person is known by a token.  What is changed, is changed by outboxctl with
- * mysql.operator: if its password cannot be read by this user, no change is
- * possible, and that is told before anybody tries.
+ * A person is known by a token, or by what a proxy says who has logged them in:
+ * that counts only if the connection is the proxy's.  What is changed, is
+ * changed by outboxctl with mysql.operator: if its password cannot be read by
+ * this user, no change is possible, and that is told before anybody tries.
  *
  * A page of another site can make a browser ask us.  The Host header tells that
  * the browser thinks that we are that site (DNS rebinding): a name that is not
@@ -18,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include <bsd/string.h>
 
 #include "util/secret.h"
 #include "util/xalloc.h"
@@ -60,34 +63,67 @@ guard_may_change(const struct monitor *m)
 
 /* Log what is refused, and who it is: only the descriptor knows. */
 static void
-tell(struct request *r, const char *what)
+tell(struct request *r, int why, const char *what)
 {
 	char	 client[CLIENT_NAME_SIZE];
 	char	*text;
 
 	client_name(r->client, client);
 	text = xasprintf("%s: %s", what, client);
-	log_throttle_keyed(&r->monitor->refused, what, text, r->monitor->now);
+	log_throttle_keyed(&r->monitor->refused[why], what, text,
+	    r->monitor->now);
 	free(text);
 }
 
-/* Who has sent it? */
-static void
+/* Does a proxy say who it is?  Of others that is nothing. */
+static bool
+is_named(struct request *r)
+{
+	const struct conf_list	*proxies = &r->monitor->a->conf->monitor.proxies;
+
+	if (r->user == NULL || r->user[0] == '\0')
+		return false;
+	for (size_t i = 0; i < proxies->n; i++)
+		if (client_is(r->client, proxies->items[i]))
+			return true;
+	tell(r, REFUSED_NAME, "a client that is not in monitor.proxies said "
+	    "who it is");
+	return false;
+}
+
+/* Who has sent it?  False: that has two answers, or is no name. */
+static bool
 identify(struct request *r)
 {
 	static const char	 scheme[] = "Bearer ";
 	size_t			 n = sizeof(scheme) - 1;
+	const struct people	*people = &r->monitor->people;
 	const struct person	*p = NULL;
+	const char		*token = r->token != NULL &&
+				    strncasecmp(r->token, scheme, n) == 0 ?
+				    r->token + n : NULL;
 
-	if (r->token == NULL)
-		return;
-	if (strncasecmp(r->token, scheme, n) == 0)
-		p = people_find(&r->monitor->people, r->token + n);
+	r->by_proxy = is_named(r);
+	if (r->by_proxy && (token != NULL || !conf_is_person(r->user))) {
+		answer_error(r, MHD_HTTP_BAD_REQUEST, token != NULL ?
+		    "a token, and a user whom a proxy has logged in: who is it?"
+		    : "the proxy names a user whose name is not possible",
+		    "see monitor.user_header in outbox.yml(5)");
+		return false;
+	}
+	if (r->by_proxy)
+		p = people_named(people, r->user);
+	else if (token != NULL)
+		p = people_find(people, token);
 	r->is_known = p != NULL;
 	if (p != NULL)
 		r->who = *p;
-	else if (r->monitor->people.n > 0)
-		tell(r, "a client sent a wrong token to the monitor");
+	else if (!r->by_proxy && r->token != NULL && people->n > 0)
+		tell(r, REFUSED_TOKEN, "a client sent a wrong token to the "
+		    "monitor");
+	if (r->by_proxy)
+		strlcpy(r->who.name, r->user, sizeof(r->who.name));
+	return true;
 }
 
 static bool
@@ -166,6 +202,15 @@ is_own_origin(const struct request *r)
 static bool
 asks_for_token(struct request *r, const char *error)
 {
+	struct err	stranger;
+
+	if (r->by_proxy) {
+		err_set(&stranger, "%s is not in monitor.tokens", r->who.name);
+		tell(r, REFUSED_RIGHT, stranger.text);
+		answer_error(r, MHD_HTTP_FORBIDDEN, stranger.text, "add a row "
+		    "of this name, or one of the name *");
+		return false;
+	}
 	answer_error_header(r, MHD_HTTP_UNAUTHORIZED, error, "send a token of "
 	    "monitor.tokens or monitor.token_file: Authorization: Bearer TOKEN",
 	    "WWW-Authenticate", "Bearer");
@@ -184,7 +229,7 @@ has_right(struct request *r, const char *name)
 	err_set(&error, "%s may not %s", r->who.name, name);
 	err_set(&remedy, "add %s to what %s may do, in monitor.tokens; or use "
 	    "outboxctl", name, r->who.name);
-	tell(r, error.text);
+	tell(r, REFUSED_RIGHT, error.text);
 	answer_error(r, MHD_HTTP_FORBIDDEN, error.text, remedy.text);
 	return false;
 }
@@ -263,7 +308,8 @@ guard_admits(struct request *r)
 		    "name to monitor.hosts");
 		return false;
 	}
-	identify(r);
+	if (!identify(r))
+		return false;
 	/* Other paths change nothing, whatever is sent with the request. */
 	if (changes)
 		return strncmp(r->path, "/api/actions/", 13) != 0 ||

@@ -18,6 +18,9 @@
 #define TEXTS_MAX	(64 * 1024 * 1024)	/* bytes of answers in memory */
 #define STATE_TEXTS_MAX	(16 * 1024 * 1024)	/* ... that tell the state */
 
+/* Why a client was: its token, who it says it is, what it may not do. */
+enum { REFUSED_TOKEN, REFUSED_NAME, REFUSED_RIGHT, NREFUSED };
+
 struct stream;
 
 struct monitor {
@@ -28,7 +31,7 @@ struct monitor {
 						   be used */
 	struct err		  bad_operator;	/* not "": changes are not
 						   possible */
-	struct log_throttle	  refused;	/* clients */
+	struct log_throttle	  refused[NREFUSED];	/* clients */
 	struct MHD_Daemon	 *http;
 	struct log_throttle	  door_throttle;
 	struct clients		  clients;

@@ -107,19 +107,20 @@ static void
 answer_session(struct request *r)
 {
 	const struct monitor	*m = r->monitor;
-	bool			 named = r->is_known &&
-				    strcmp(r->who.name, CONF_NOBODY) != 0;
+	const char		*user = r->who.name[0] == '\0' ||
+				    strcmp(r->who.name, CONF_NOBODY) == 0 ?
+				    NULL : r->who.name;
 	json_t			*may = json_array(), *v;
 
 	for (int i = 0; i < CONF_ACTIONS; i++)
 		if ((r->who.may & 1U << i) != 0)
 			json_array_append_new(may,
 			    json_string(conf_actions[i]));
-	v = json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:o}",
+	v = json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:b, s:o}",
 	    "version", PACKAGE_VERSION, "host", m->host, "token_required",
 	    m->a->conf->monitor.require_token, "actions", guard_may_change(m),
-	    "authorized", r->is_known, "user", named ? r->who.name : NULL,
-	    "may", may);
+	    "authorized", r->is_known, "user", user,
+	    "by_proxy", r->by_proxy, "may", may);
 	answer_value(r, MHD_HTTP_OK, v);
 	json_decref(v);
 }

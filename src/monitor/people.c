@@ -19,17 +19,13 @@ hash_token(const char *token, unsigned char hash[32])
 		abort();
 }
 
-/* One more row, with its token if that can be used; -1: see err. */
+/* The token of a person, if it has one that can be used; -1: see err. */
 static int
-add_person(struct people *t, const char *name, unsigned may, const char *file,
-    struct err *e)
+read_token(struct person *p, const char *file, struct err *e)
 {
-	struct person	*p = &t->list[t->n++];
-	char		*token = secret_read(file, "", e);
-	int		 rc = token == NULL ? -1 : 0;
+	char	*token = secret_read(file, "", e);
+	int	 rc = token == NULL ? -1 : 0;
 
-	strlcpy(p->name, name, sizeof(p->name));
-	p->may = may;
 	if (rc == 0 && strlen(token) < CONF_TOKEN_MIN)
 		rc = err_set(e, "%s: the token is shorter than %d characters",
 		    file, CONF_TOKEN_MIN);
@@ -69,19 +65,28 @@ people_read(struct people *t, const struct conf *conf, struct err *e)
 {
 	const struct conf_person *p = conf->monitor.tokens.items;
 	const char	*file = conf->monitor.token_file;
+	struct person	*to = t->list;
 	struct err	 why;
 	int		 rc = 0;
 
 	memset(t, 0, sizeof(*t));
-	if (file[0] != '\0' && add_person(t, CONF_NOBODY,
-	    (1U << CONF_ACTIONS) - 1, file, e) < 0)
-		rc = err_in(e, "monitor.token_file");
-	for (size_t i = 0; i < conf->monitor.tokens.n; i++, p++)
-		if (add_person(t, p->name, conf_may(p), p->file, &why) < 0 &&
+	if (file[0] != '\0') {
+		strlcpy(to->name, CONF_NOBODY, sizeof(to->name));
+		to->may = (1U << CONF_ACTIONS) - 1;
+		if (read_token(to++, file, e) < 0)
+			rc = err_in(e, "monitor.token_file");
+	}
+	for (size_t i = 0; i < conf->monitor.tokens.n; i++, p++, to++) {
+		strlcpy(to->name, p->name, sizeof(to->name));
+		to->may = conf_may(p);
+		to->is_named = conf->monitor.user_header[0] != '\0';
+		if (p->file[0] != '\0' && read_token(to, p->file, &why) < 0 &&
 		    rc == 0) {
 			*e = why;
 			rc = err_in(e, "monitor.tokens: %s", p->name);
 		}
+	}
+	t->n = (unsigned)(to - t->list);
 	return refuse_shared(t, rc == 0 ? e : &why) < 0 ? -1 : rc;
 }
 
@@ -99,11 +104,28 @@ people_find(const struct people *t, const char *token)
 	return found;
 }
 
+const struct person *
+people_named(const struct people *t, const char *name)
+{
+	const struct person	*any = NULL;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		if (!t->list[i].is_named)
+			continue;
+		if (strcmp(t->list[i].name, name) == 0)
+			return &t->list[i];
+		if (strcmp(t->list[i].name, CONF_ANYBODY) == 0)
+			any = &t->list[i];
+	}
+	return any;
+}
+
 bool
 people_may_act(const struct people *t)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (t->list[i].has_token && t->list[i].may != 0)
+		if ((t->list[i].has_token || t->list[i].is_named) &&
+		    t->list[i].may != 0)
 			return true;
 	return false;
 }

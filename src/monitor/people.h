@@ -2,7 +2,8 @@
  * people.h - who has a token for the monitor, and what each may do
  *
  * The table of monitor.tokens, and the token of monitor.token_file as one row
- * of it, which may do everything.  It is flat, so that one process can read the
+ * of it, which may do everything.  With monitor.user_header a proxy can name the
+ * people of the table, whether they have tokens or not.  It is flat, so that one process can read the
  * files and another, which gets the table, need not; and it holds no token, but
  * the hash of each.
  */
@@ -18,7 +19,8 @@
 struct person {
 	char		name[CONF_PERSON_SIZE];	/* CONF_NOBODY: monitor.token_file */
 	unsigned char	hash[32];	/* SHA-256 of the token */
-	unsigned	has_token;	/* 0: it cannot be used */
+	unsigned	has_token;	/* 0: none, or it cannot be used */
+	unsigned	is_named;	/* a proxy can name this one */
 	unsigned	may;		/* see conf_may() */
 };
 
@@ -40,6 +42,9 @@ int	people_read(struct people *, const struct conf *, struct err *);
  * token of its length, so that nobody learns one by measuring.
  */
 const struct person *people_find(const struct people *, const char *token);
+
+/* The person whom a proxy names; NULL: there is none. */
+const struct person *people_named(const struct people *, const char *name);
 
 /* May anybody change something? */
 bool	people_may_act(const struct people *);

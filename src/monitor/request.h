@@ -37,9 +37,10 @@ struct request {
 	bool			 bad_query;
 	bool			 is_last;	/* of its connection */
 	bool			 is_known;	/* who has sent it: */
-	struct person		 who;
+	struct person		 who;		/* not known: a name at most */
+	bool			 by_proxy;	/* which has named it */
 	struct buf		 body;
-	const char		*host, *origin, *site, *type, *token;
+	const char		*host, *origin, *site, *type, *token, *user;
 						/* headers; NULL: none */
 	size_t			 nquery;
 	const char		*names[REQUEST_QUERY_MAX];

@@ -59,6 +59,7 @@ on_request(void *arg, struct MHD_Connection *c, const char *url,
     const char *method, const char *version, const char *data, size_t *len,
     void **context)
 {
+	struct monitor	*m = arg;
 	struct request	*r = *context;
 	struct client	*client;
 
@@ -66,13 +67,14 @@ on_request(void *arg, struct MHD_Connection *c, const char *url,
 		client = MHD_get_connection_info(c,
 		    MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 		*context = r = xcalloc(1, sizeof(*r));
-		*r = (struct request){ .monitor = arg, .connection = c,
+		*r = (struct request){ .monitor = m, .connection = c,
 		    .client = client, .is_local = client->is_local,
 		    .method = method, .path = url, .host = header(c, "Host"),
 		    .origin = header(c, "Origin"),
 		    .site = header(c, "Sec-Fetch-Site"),
 		    .type = header(c, "Content-Type"),
-		    .token = header(c, "Authorization") };
+		    .token = header(c, "Authorization"),
+		    .user = header(c, m->a->conf->monitor.user_header) };
 		MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND,
 		    take_parameter, r);
 		(void)framing_is_clear(r, version);

@@ -37,7 +37,7 @@ begin(void)
 	if (m.http != NULL)
 		return;
 	signal(SIGPIPE, SIG_IGN);
-	conf.monitor.listen = empty;
+	conf.monitor.listen = conf.monitor.user_header = empty;
 	a.scoreboard = xcalloc(1, sizeof(*a.scoreboard));
 	m = (struct monitor){ .a = &a, .host = "fuzz", .now = 1, .people = {
 	    .list = { { .name = "anna", .has_token = 1, .may = ~0U,

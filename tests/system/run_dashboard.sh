@@ -379,5 +379,71 @@ click '#session'
 shows_text 'main' '^This monitor shows nothing without its token' \
     'the token is forgotten: it is locked again'
 check 'and nothing is left to see' has_no_element 'main .panel:not(.locked)'
+
+# --- people -----------------------------------------------------------------
+
+(umask 077; echo a-token-of-ben-0000 > "$DIR/ben"
+    echo a-token-of-eve-0000 > "$DIR/eve")
+people="tokens: [{name: ben@x.example, file: $DIR/ben, may: [pause, retry]},
+    {name: eve, file: $DIR/eve, may: read}]"
+# restart KEYS: of the monitor; the page has forgotten its token
+restart() {
+	write_page_conf "$1"
+	stop_master "$MASTER"
+	start_fleet
+	within 10 'the monitor answers' answers
+	js 'sessionStorage.clear()' > /dev/null
+	browser_open "$URL_OF_PAGE/#/$2"
+	js 'location.reload()' > /dev/null
+}
+# log_in TOKEN: with the button in the head
+log_in() {
+	click '#session'
+	type_into '#token' "$1"$'\ue007'
+}
+restart "$people" 'messages?state=delivered'
+within 10 'nobody yet: rows can be chosen' has_element '#messages .choose'
+log_in a-token-of-ben-0000
+shows_text '#user' '^ben@x.example$' 'the page says whose token it is'
+console_errors > /dev/null	# of the start
+is "$(js 'document.getElementById("user").title')" \
+    'ben@x.example may retry, pause' 'and what that person may do'
+go '#/partitions?label=p00'
+within 10 'ben may pause' has_element '#chosen .buttons button'
+click '#chosen .buttons button'
+click '#confirm'
+within 10 'a partition is paused' is_paused p00 1
+within 10 'which ben may not resume' has_no_element '#chosen .buttons button'
+is "$(sql 'SELECT SUBSTRING_INDEX(unix_user, "@", 2) FROM outbox_audit
+    ORDER BY id DESC LIMIT 1')" "$(id -un) for ben@x.example (monitor)" \
+    'the audit has the name'
+go '#/audit'
+shows_text '#audit tbody' 'for ben@x.example \(monitor\)' 'and the page shows it'
+picture people
+click '#session'
+within 10 'the token is forgotten' has_no_element '#user'
+log_in a-token-of-eve-0000
+shows_text '#user' '^eve$' 'another person'
+go '#/messages?state=delivered'
+within 10 'there are messages' has_element '#messages a.row'
+check 'eve cannot choose rows' has_no_element '#messages .choose'
+go '#/partitions?label=p00'
+wait_for 10 has_element '#chosen .buttons a'
+check 'and has no buttons' has_no_element '#partitions button, #chosen button'
+silent 'people'
+
+# A proxy says who it is: here the browser itself sends the header.
+restart "$people, require_token: true, user_header: X-User,
+    proxies: [127.0.0.1]" overview
+shows_text 'main' 'shows nothing without its token' 'nobody is logged in'
+cdp Network.enable '{}'
+cdp Network.setExtraHTTPHeaders '{"headers": {"X-User": "ben@x.example"}}'
+js 'location.reload()' > /dev/null
+shows_text '#user' '^ben@x.example$' 'the proxy has logged ben in'
+shows_text '#live' '^Live$' 'who sees the fleet'
+check 'and has no token to forget' has_no_element '#session'
+cdp Network.setExtraHTTPHeaders '{"headers": {"X-User": "mallory"}}'
+js 'location.reload()' > /dev/null
+shows_text 'main' '^mallory is not in monitor.tokens' 'a stranger sees nothing'
 browser_end
 done_testing

@@ -1119,7 +1119,8 @@ fi
 # monitor: see run_monitor.sh
 #
 covers monitor.socket monitor.listen monitor.token_file monitor.require_token \
-    monitor.allow_remote monitor.hosts monitor.tokens
+    monitor.allow_remote monitor.hosts monitor.tokens monitor.user_header \
+    monitor.proxies
 refused 'monitor.socket: .*absolute' monitor.socket=here
 refused 'monitor.listen: .*other hosts could read' monitor.listen=0.0.0.0:9180
 

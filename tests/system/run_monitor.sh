@@ -299,13 +299,13 @@ changed_by() { sql "SELECT SUBSTRING_INDEX(unix_user, ' for ', -1)
     FROM outbox_audit ORDER BY id DESC LIMIT 1"; }
 HERE=$(hostname)
 check 'outbox-master -t takes people' "$OUTBOX_MASTER" -c "$CONF" -t
-answers 200 '"authorized":true,"user":"ben@x.example","may":\["replay","pause"\]' \
+answers 200 '"authorized":true,"user":"ben@x.example","by_proxy":false,"may":\["replay","pause"\]' \
     'the session of ben' /api/session "${BEN[@]}"
-answers 200 '"actions":true,"authorized":true,"user":"eve","may":\[\]' \
+answers 200 '"actions":true,"authorized":true,"user":"eve","by_proxy":false,"may":\[\]' \
     'the session of eve, who reads' /api/session "${EVE[@]}"
-answers 200 '"authorized":true,"user":null,"may":\["retry",.*"dead-purge"\]' \
+answers 200 '"authorized":true,"user":null,"by_proxy":false,"may":\["retry",.*"dead-purge"\]' \
     'the session with the token of all' /api/session "${WITH[@]}"
-answers 200 '"authorized":false,"user":null,"may":\[\]' \
+answers 200 '"authorized":false,"user":null,"by_proxy":false,"may":\[\]' \
     'the session of nobody' /api/session
 answers_tcp 200 '' 'ben pauses' "${pause[@]}" "${JSON[@]}" "${BEN[@]}"
 is "$(npaused) $(changed_by)" "1 ben@x.example (monitor)@$HERE" \
@@ -366,6 +366,33 @@ answers 200 '"user":"anna"' 'a reload with another file' /api/session \
     -H 'Authorization: Bearer token-of-anna-two0'
 answers 200 '"user":"ben@x.example"' 'and what it was is another one'\''s' \
     /api/session "${ANNA[@]}"
+
+# A proxy says who somebody is: from its address, and from no other.
+with_people "user_header: X-Forwarded-User, proxies: [127.0.0.2]"
+proxied() { answers_tcp "${@:1:3}" /api/actions/pause -d '{"all": true}' \
+    "${JSON[@]}" --interface 127.0.0.2 -H "X-Forwarded-User: $4" "${@:5}"; }
+proxied 200 '"changed":[0-9]' 'the proxy names anna' anna
+is "$(changed_by)" "anna (monitor)@$HERE" 'the audit has her name'
+check 'the log has the address of the proxy' has_line "$LOG" \
+    'anna wants a change: pause: 127\.0\.0\.2:[0-9]+$'
+proxied 403 'eve may not pause' 'the proxy names eve' eve
+proxied 403 'mallory is not in monitor.tokens' 'a stranger' mallory
+proxied 400 'who is it' 'a token and a user' anna "${BEN[@]}"
+proxied 400 'not possible' 'a name that is none' '--dry-run x'
+answers_tcp 401 'needs the token' 'the same header from another address' \
+    "${resume[@]}" "${JSON[@]}" -H 'X-Forwarded-User: anna'
+check 'the log tells it' has_line "$LOG" \
+    'not in monitor.proxies said who it is: 127\.0\.0\.1:[0-9]+$'
+answers 401 'needs the token' 'the same header by the Unix socket' \
+    "${resume[@]}" "${JSON[@]}" -H 'X-Forwarded-User: anna'
+answers 200 '' 'the token beside it counts' "${resume[@]}" "${JSON[@]}" \
+    "${ANNA[@]}" -H 'X-Forwarded-User: eve'
+with_people "user_header: X-User, proxies: ['uid:$(id -u)']"
+answers 200 '' 'a proxy by the Unix socket names anna' "${pause[@]}" \
+    "${JSON[@]}" -H 'X-User: anna'
+is "$(audited | cut -d ' ' -f 2-3) $(changed_by)" \
+    "partitions pause anna (monitor)@$HERE" 'the audit has her name, too'
+
 monitor_conf "require_token: true, tokens: [{name: eve, file: $DIR/eve, may: read}]"
 reload
 answers 401 'without its token' 'require_token with a reader alone' /api/status

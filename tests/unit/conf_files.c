@@ -27,6 +27,8 @@ check_answer(const struct answer *a)
 }
 
 #define PEOPLE(item)	"monitor: {tokens: [{" item "}]}"
+#define NAMED(item)	"monitor: {user_header: X-User, proxies: [10.0.0.7], " \
+			"tokens: [{may: act, " item "}]}"
 
 /* A value that a key does not take. */
 static const struct {
@@ -42,6 +44,17 @@ static const struct {
 	{ "monitor.listen", "0.0.0.0:9180", "other hosts could read all" },
 	{ "monitor.require_token", "true", "true needs monitor.token_file or "
 	  "monitor.tokens" },
+	{ "monitor.user_header", "X_User", "is not the name of an HTTP header" },
+	{ "monitor.user_header", "origin", "origin has another meaning" },
+	{ "monitor.user_header", "X-User", "needs monitor.proxies" },
+	{ "monitor.proxies", "[proxy.example]", "proxy.example is neither an "
+	  "address such as 10.0.0.7, nor uid:NUMBER" },
+	{ "monitor.proxies", "['10.0.0.7:80']", "is neither an address" },
+	{ "monitor.proxies", "['10.0.0.0/8']", "is neither an address" },
+	{ "monitor.proxies", "['uid:']", "is neither an address" },
+	{ "monitor.proxies", "['uid:033']", "is neither an address" },
+	{ "monitor.proxies", "['uid:www']", "is neither an address" },
+	{ "monitor.proxies", "['uid:33']", "needs monitor.user_header" },
 	{ "monitor.hosts", "['a:1']", "is no host name" },
 	{ "monitor.hosts", "['http://a']", "is no host name" },
 	/* Words of an enum. */
@@ -193,7 +206,9 @@ static const struct answer nested[] = {
 	{ PEOPLE("name: a, file: /a"), 2, "monitor.tokens",
 	  "an item must have the field may" },
 	{ PEOPLE("name: a, may: act"), 2, "monitor.tokens",
-	  "an item must have the field file" },
+	  "a needs the field file, or monitor.user_header" },
+	{ NAMED("name: '*', file: /a"), 2, "monitor.tokens", "* is each person "
+	  "whom monitor.user_header names, and has no file" },
 	{ PEOPLE("name: a, file: /a, may: act}, {name: a, file: /b, may: act"),
 	  2, "monitor.tokens", "a is already the name of the item" },
 	{ PEOPLE("name: a, may: act, file: b"), 2, "monitor.tokens.file",
@@ -214,6 +229,8 @@ static const struct answer nested[] = {
 	  "person: use up to 63 printable ASCII characters without blanks" },
 	{ PEOPLE("name: \"a\xc3\xa9\""), 2, "monitor.tokens.name",
 	  "is no name of a person" },
+	{ "monitor: {user_header: X-User, proxies: ['::1']}", 2,
+	  "monitor.user_header", "needs monitor.tokens" },
 	{ PEOPLE("name: monitor"), 2, "monitor.tokens.name",
 	  "monitor is the name of the token of monitor.token_file" },
 	{ "http: {headers: [{value: b}]}", 2, "http.headers",
@@ -663,6 +680,10 @@ static const struct {
 	{ KAFKA("127.0.0.1", "PLAIN", "disable"), NULL },
 	{ KAFKA("b", "PLAIN", "auto"), NULL },
 	{ KAFKA("b", "SCRAM-SHA-512", "disable"), NULL },
+	{ NAMED("name: a"), NULL },
+	{ "monitor: {user_header: X-User, proxies: ['uid:33', '::1'], tokens: "
+	  "[{name: a, may: act}]}", "monitor.proxies: ::1: each user of this "
+	  "host can" },
 	{ "worker: {linger_ms: 5}", NULL },
 };
 

@@ -302,6 +302,8 @@ END_TEST
 #define KEY(field)	.key = #field, .at = offsetof(struct conf, field)
 #define NKEY	"UAGS3RYOZ66WQ3IQQQ7RBKU2A5EW3F2BQRVYDXCZUICKXVMUPOXLOKGW"
 #define TLS_PAIR	"tls: {cert: /c.pem, key: /k.pem}"
+#define NAMED	"monitor: {user_header: X-User, proxies: ['::1', 'uid:33'], " \
+		"tokens: [{name: '*', may: read}]}"
 
 /* For every key a value that is not the default, and how it reads back. */
 static const struct {
@@ -516,6 +518,8 @@ static const struct {
 	  " dead-retry], file: /b, name: 'b@x.example'}]",
 	  "[{name: anna, file: /a, may: [act]}, {name: \"b@x.example\", "
 	  "file: /b, may: [read, dead-retry]}]" },
+	{ KEY(monitor.user_header), NULL, "X-User", NAMED },
+	{ KEY(monitor.proxies), NULL, "[\"::1\", \"uid:33\"]", NAMED },
 	{ KEY(monitor.require_token), NULL, "true",
 	  "monitor: {token_file: /t, require_token: true}" },
 	{ KEY(log.level), "debug", "debug" },

@@ -48,7 +48,7 @@ begin_server(void)
 	struct err			 e;
 
 	signal(SIGPIPE, SIG_IGN);
-	conf.monitor.listen = empty;
+	conf.monitor.listen = conf.monitor.user_header = empty;
 	m = (struct monitor){ .a = &a, .host = "own", .now = clock_ms() };
 	read_people("0123456789abcdef");
 	questions_init(&m.questions, &(struct starter){ .program = "/nowhere" },
@@ -539,7 +539,7 @@ START_TEST(people_have_tokens)
 
 	for (int i = 0; i < NROWS(files); i++)
 		files[i] = in_dir((const char *[]){ "a", "b", "c" }[i]);
-	conf.monitor.token_file = none;
+	conf.monitor.token_file = conf.monitor.user_header = none;
 	conf.monitor.tokens = (struct conf_records){ list, 2 };
 	write_secret(files[0].text, ANNA "\n");
 	write_secret(files[1].text, BEN);
@@ -576,6 +576,73 @@ START_TEST(people_have_tokens)
 }
 END_TEST
 
+/* What a client is told of itself, with these headers, if this is the proxy. */
+static const char *
+session_of(const char *proxy, const char *headers)
+{
+	static char	text[4096];
+	char		item[32], *items[] = { item };
+	bool		open;
+
+	snprintf(item, sizeof(item), "%s", proxy);
+	conf.monitor.proxies = (struct conf_list){ items, 1 };
+	snprintf(text, sizeof(text), "%s", hear(ask_for("/api/session",
+	    headers), &open));
+	conf.monitor.proxies.n = 0;
+	return text;
+}
+
+START_TEST(proxy_names_people)
+{
+	static char		 header[] = "X-User", anna[] = "anna",
+				 any[] = "*", none[] = "", act[] = "act",
+				 pause[] = "pause", *may[] = { act, pause };
+	struct conf_person	 list[] = {
+		{ .name = anna, .file = none, .may = { may, 1 } },
+		{ .name = any, .file = none, .may = { may + 1, 1 } },
+	};
+	char			 us[32], other[32];
+
+	begin_server();
+	snprintf(us, sizeof(us), "uid:%u", (unsigned)getuid());
+	snprintf(other, sizeof(other), "uid:%u", (unsigned)getuid() + 1);
+	conf.monitor.user_header = header;
+	conf.monitor.tokens = (struct conf_records){ list, 1 };
+	guard_read_tokens(&m);
+	holds(session_of(us, "x-user: anna\r\n"), "\"user\":\"anna\","
+	    "\"by_proxy\":true,\"may\":[\"retry\",");
+	holds(session_of(us, "X-User: ben\r\n"), "\"authorized\":false,"
+	    "\"user\":\"ben\",\"by_proxy\":true,\"may\":[]");
+	holds(session_of(us, "X-User: \r\n"), "\"user\":null");
+	holds(session_of(us, TOKEN "X-User: \r\n"), "\"authorized\":true");
+	holds(session_of(us, "Authorization: Basic YTpi\r\nX-User: anna\r\n"),
+	    "\"user\":\"anna\"");
+	/* Not of anybody else. */
+	holds(session_of(other, "X-User: anna\r\n"), "\"user\":null");
+	holds(session_of("127.0.0.1", "X-User: anna\r\n"), "\"user\":null");
+	holds(session_of(other, TOKEN "X-User: anna\r\n"),
+	    "\"authorized\":true,\"user\":null");
+	/* Two answers, or none. */
+	holds(session_of(us, TOKEN "X-User: anna\r\n"), "who is it?");
+	holds(session_of(us, "X-User: anna\r\nX-User: ben\r\n"),
+	    "X-User is given twice");
+	holds(session_of(us, "X-User: a b\r\n"), "is not possible");
+	holds(session_of(us, "X-User: monitor\r\n"), "is not possible");
+	holds(session_of(us, "X-User: *\r\n"), "is not possible");
+	holds(session_of(us, "X-User: an\xc3\xa9\r\n"), "is not possible");
+	holds(session_of(us, "X-User: 1234567890123456789012345678901234567890"
+	    "123456789012345678901234\r\n"), "is not possible");
+	/* A row for all others. */
+	conf.monitor.tokens.n = 2;
+	guard_read_tokens(&m);
+	holds(session_of(us, "X-User: ben\r\n"), "\"authorized\":true,"
+	    "\"user\":\"ben\",\"by_proxy\":true,\"may\":[\"pause\"]");
+	end_readers();
+	conf.monitor.tokens.n = 0;
+	end_server();
+}
+END_TEST
+
 void
 add_requests(Suite *s)
 {
@@ -586,6 +653,7 @@ add_requests(Suite *s)
 
 	tc = add_case(s, "people");
 	tcase_add_test(tc, people_have_tokens);
+	tcase_add_test(tc, proxy_names_people);
 
 	tc = add_case(s, "readers");
 	tcase_set_timeout(tc, 60);	/* some hundred MB of answers */

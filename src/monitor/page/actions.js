@@ -5,7 +5,7 @@ import { Failure, post, set_token, token } from "/api.js";
 import { data_expire, known, load_session } from "/data.js";
 import { h, patch } from "/dom.js";
 import { live_restart } from "/live.js";
-import { button, mark } from "/parts.js";
+import { button, can_act, mark } from "/parts.js";
 import { bdi, counted, visible } from "/text.js";
 
 const dialog = document.getElementById("dialog");
@@ -72,9 +72,10 @@ export function ask_token(then, wrong) {
 	};
 
 	show("Token", h("form", { onsubmit: submit, key: "token" },
-	    h("label", { for: "token" }, "The text in the file of ",
-		h("code", {}, "monitor.token_file"), ". This tab forgets it " +
-		"when it is closed."),
+	    h("label", { for: "token" }, "The text in your file of ",
+		h("code", {}, "monitor.tokens"), ", or that of ", h("code", {},
+		"monitor.token_file"), ". This tab forgets it when it is " +
+		"closed."),
 	    h("input", { id: "token", type: "password", autocomplete: "off",
 		spellcheck: "false", required: true, "data-first": true,
 		"aria-invalid": wrong ? "true" : null }),
@@ -115,7 +116,8 @@ function about_of(change) {
 }
 
 function refused(change, error, again) {
-	if (error.status === 401 || error.status === 403 && !token()) {
+	if (error.status === 401 || error.status === 403 &&
+	    !known.session.authorized) {
 		set_token(null);
 		ask_token(again, token() && "This is not the token.");
 		return;
@@ -225,10 +227,13 @@ const verbs = { retry: "Retry", discard: "Discard", replay: "Replay",
 
 const release = { name: "release", text: "Let the keys go on that they halt" };
 
-function actions_for(state) {
-	return state === "dead" ? ["dead-retry", "dead-purge"] :
+/* Those of messages in this state that this person may ask for. */
+export function actions_for(state) {
+	const all = state === "dead" ? ["dead-retry", "dead-purge"] :
 	    state === "delivered" ? ["replay"] :
 	    state === "pending" ? ["retry", "discard"] : [];
+
+	return all.filter(can_act);
 }
 
 /* A button for each action of messages in this state, if it takes the body. */
@@ -244,7 +249,7 @@ export function message_actions(state, body, about, then, suffix = "") {
 }
 
 export function release_action(key) {
-	return button("Release …", () => ask({ action: "release", verb: "Release",
+	return can_act("release") && button("Release …", () => ask({ action: "release", verb: "Release",
 	    thing: "key", body: { keys: [key] }, about: `key ${key}`, explain: "Its " +
 	    "waiting messages go on without the dead one. That one can still " +
 	    "be retried, and then comes behind them." }),

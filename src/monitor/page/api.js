@@ -54,7 +54,7 @@ export async function request(path, options = {}) {
 
 	try {
 		response = await fetch(path, { ...options, cache: "no-store",
-		    credentials: "omit", headers: headers(options.headers) });
+		    credentials: "same-origin", headers: headers(options.headers) });
 	} catch (e) {
 		if (e.name === "AbortError")
 			throw e;

@@ -15,7 +15,7 @@ import { overview } from "/overview.js";
 import { button, icon, mark, trouble } from "/parts.js";
 import { close_partition, partitions } from "/partitions.js";
 import { go, link, route, with_params } from "/route.js";
-import { brief, counted, duration, plain } from "/text.js";
+import { bdi, brief, counted, duration, plain } from "/text.js";
 import { next_theme, theme_name, theme_start } from "/theme.js";
 import { workers } from "/workers.js";
 
@@ -66,11 +66,23 @@ function live_state() {
 	    role: "status", key: "read-out" }, word)];
 }
 
+/* Whose token it is, or whom a proxy has logged in. */
+function user() {
+	const { user: name, may } = known.session;
+
+	return name && h("span", { id: "user", title: may.length === 0 ?
+	    `${name} may read` : `${name} may ${may.join(", ")}` }, bdi(name));
+}
+
 function session_button() {
-	if (!known.session.actions && !known.session.token_required)
-		return h("span", { class: "quiet", title: "no monitor.token_file " +
-		    "is set: this page only shows" }, "read only");
-	return known.session.authorized ?
+	const { actions, authorized, by_proxy, token_required } = known.session;
+
+	if (!actions && !token_required && !authorized)
+		return h("span", { class: "quiet", title: "no monitor.tokens " +
+		    "are set: this page only shows" }, "read only");
+	if (by_proxy)
+		return null;
+	return authorized ?
 	    button([icon("unlock"), h("span", { class: "words" },
 		"Forget token")], forget_token, { id: "session", "aria-label":
 		"Forget token" }) : button([icon("lock"), h("span", { class:
@@ -84,7 +96,7 @@ function head() {
 	return [h("a", { class: "brand", href: link("overview") },
 	    "outbox-master"), outbox && h("span", { class: "quiet outbox" },
 	    h("bdi", {}, plain(outbox.name))), verdict(), h("span",
-		{ class: "space" }), live_state(), session_button(),
+		{ class: "space" }), live_state(), user(), session_button(),
 	    button([icon("theme"), h("span", { class: "words" }, theme_name())],
 		next_theme, { id: "theme", title: "colours: as the system, " +
 		"light, dark", "aria-label": `Colours: ${theme_name()}` }),
@@ -118,6 +130,10 @@ function locked() {
 }
 
 function content(view) {
+	if (locked() && known.session.by_proxy)
+		return h("div", { class: "panel locked" }, h("p", {},
+		    bdi(known.session.user), " is not in monitor.tokens: this " +
+		    "monitor shows nothing to others."));
 	if (locked())
 		return h("div", { class: "panel locked" }, h("p", {}, "This " +
 		    "monitor shows nothing without its token."), button(

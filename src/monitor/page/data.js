@@ -8,7 +8,8 @@ import { live } from "/live.js";
 export const known = {
 	status: null,
 	status_at: 0,		/* Date.now() */
-	session: { actions: false, authorized: false, token_required: false },
+	session: { actions: false, authorized: false, token_required: false,
+		user: null, by_proxy: false, may: [] },
 };
 
 const answers = new Map();

@@ -3,7 +3,7 @@
 import { message_actions } from "/actions.js";
 import { h } from "/dom.js";
 import { need } from "/data.js";
-import { can_act, empty, loading, message_link, panel, reason_of, trouble }
+import { empty, loading, message_link, panel, reason_of, trouble }
 	from "/parts.js";
 import { chosen_actions, filter_form, matching_actions, message_table,
 	need_messages, pages } from "/messages.js";
@@ -50,7 +50,7 @@ function group(g, params) {
 		sample(g)), h("div", { class: "buttons" }, h("a",
 		{ class: "button", "aria-expanded": String(open), href:
 		with_params({ group: open ? null : g.group, after: null,
-		trail: null }) }, open ? "Hide" : "Show"), can_act() &&
+		trail: null }) }, open ? "Hide" : "Show"),
 		group_actions(g))), open && letters(params,
 		g.sample.error === g.error));
 }

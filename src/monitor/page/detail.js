@@ -4,7 +4,7 @@ import { message_actions } from "/actions.js";
 import { h } from "/dom.js";
 import { need } from "/data.js";
 import { json_parts } from "/json.js";
-import { button, can_act, loading, state, trouble } from "/parts.js";
+import { button, loading, state, trouble } from "/parts.js";
 import { go, link, route, with_params } from "/route.js";
 import { ago, bdi, bytes, duration, exact, number, visible } from "/text.js";
 
@@ -146,7 +146,7 @@ export function detail() {
 	    m && state(levels[m.state] || "info", words[m.state] || m.state),
 	    h("a", { class: "button close", href: with_params({ message: null }),
 		"aria-label": "Close" }, "✕")), trouble(answer),
-	    !m && !answer.error && loading(), m && [waits(m), can_act() &&
+	    !m && !answer.error && loading(), m && [waits(m),
 		h("div", { class: "buttons", key: "buttons" },
 		    message_actions(m.state, { sequences: [m.sequence] },
 			`message ${m.sequence}`)), facts(m), payload(m),

@@ -3,7 +3,7 @@
 import { release_action } from "/actions.js";
 import { h } from "/dom.js";
 import { need } from "/data.js";
-import { can_act, empty, loading, message_link, panel, state, table, trouble }
+import { empty, loading, message_link, panel, state, table, trouble }
 	from "/parts.js";
 import { link, route, with_params } from "/route.js";
 import { bdi, cut, ago, number } from "/text.js";
@@ -22,7 +22,7 @@ function row(k) {
 	    message_link(k.head), ago(k.since), (k.parked >= COUNTED ? "≥ " :
 		"") + number(k.parked), k.error ? cut(k.error) :
 		h("span", { class: "none" }, "–"),
-	    can_act() && halted ? release_action(k.key) : ""] };
+	    halted && release_action(k.key) || ""] };
 }
 
 export function keys() {

@@ -1,10 +1,10 @@
 /* messages.js - messages by state, with filters, page by page */
 
-import { message_actions } from "/actions.js";
+import { actions_for, message_actions } from "/actions.js";
 import { h } from "/dom.js";
 import { need } from "/data.js";
-import { can_act, empty, loading, message_link, panel, reason_of, state, table,
-	trouble } from "/parts.js";
+import { empty, loading, message_link, panel, reason_of, state, table, trouble }
+	from "/parts.js";
 import { go, link, route, with_params } from "/route.js";
 import { ago, bdi, counted, cut, duration, number } from "/text.js";
 
@@ -126,7 +126,7 @@ function open_row(e, sequence) {
 
 /* with_error: not if all of them have the same one. */
 export function message_table(rows, which, with_error = true) {
-	const act = can_act() && which !== "delivering";
+	const act = actions_for(which).length > 0;
 	const open = Number(route().params.message);
 
 	return table("Messages", [act && [choose_all(rows), "choose"],
@@ -148,7 +148,7 @@ export function message_table(rows, which, with_error = true) {
 /* --- actions on several --- */
 
 export function chosen_actions(which, then) {
-	if (!can_act() || chosen.size === 0)
+	if (actions_for(which).length === 0 || chosen.size === 0)
 		return null;
 	return h("div", { class: "chosen", key: "chosen" },
 	    h("span", {}, `${number(chosen.size)} chosen`),
@@ -164,7 +164,8 @@ export function matching_actions(params, which) {
 	const body = which === "dead" ? { all: true } : {};
 	const given = filters.filter((f) => params[f]);
 
-	if (!can_act() || given.length === 0 || chosen.size > 0)
+	if (actions_for(which).length === 0 || given.length === 0 ||
+	    chosen.size > 0)
 		return null;
 	for (const f of given)
 		body[f] = params[f];

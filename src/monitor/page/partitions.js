@@ -115,7 +115,8 @@ function none() {
 
 /* Without labels: all. */
 function act(action, verb, labels) {
-	return button(`${verb} …`, () => ask({ action, verb, thing: "partition",
+	return can_act(action) && button(`${verb} …`, () => ask({ action, verb,
+	    thing: "partition",
 	    body: labels.length === 0 ? { all: true } : { labels },
 	    about: labels.length === 0 ? "all partitions" :
 	    labels.map((l) => `partition ${l}`).join(", "),
@@ -141,9 +142,9 @@ function chosen_one(p) {
 		h("dd", {}, value)))),
 	    h("div", { class: "buttons" }, h("a", { class: "button", href:
 		link("messages", { partition: p.partition }) },
-		"Waiting messages"), can_act() && (p.state === "paused" ?
+		"Waiting messages"), p.state === "paused" ?
 		act("resume", "Resume", [p.partition]) :
-		act("pause", "Pause", [p.partition]))));
+		act("pause", "Pause", [p.partition])));
 }
 
 /* Those that need a look: not owned, or with waiting rows. */
@@ -180,12 +181,12 @@ export function partitions() {
 	/* Below a long grid it would not be seen. */
 	return [size === "tiny" && chosen && chosen_one(chosen),
 	    panel("partitions", "Partitions",
-	    [counted(list.length, "partition"), can_act() &&
+	    [counted(list.length, "partition"), can_act("pause") &&
 		paused.length < list.length && button("Pause all …", () => ask({
 		    action: "pause", verb: "Pause", thing: "partition",
 		    body: { all: true }, about: "all partitions",
 		    explain: "Nothing is sent, on any host, until they are " +
-		    "resumed." })), can_act() && paused.length > 1 &&
+		    "resumed." })), paused.length > 1 &&
 		act("resume", "Resume all", [])], trouble(answer),
 	    list.length === 0 ? none() : [summary(list), h("div", { class:
 		`grid ${size}`, key: "grid" }, by_number(list).map((p) => cell(p,

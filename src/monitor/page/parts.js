@@ -104,8 +104,11 @@ export function reason_of(reason) {
 	return state("critical", ...(reasons[reason] || [reason]));
 }
 
-export function can_act() {
-	return known.session.actions;
+/* May this person do it?  Until we know who it is: may somebody? */
+export function can_act(action) {
+	const { actions, authorized, by_proxy, may } = known.session;
+
+	return actions && (!authorized && !by_proxy || may.includes(action));
 }
 
 export function button(text, onclick, attrs = {}) {
