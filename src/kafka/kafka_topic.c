@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "drivers/traits/traits.h"
 #include "kafka/kafka_impl.h"
@@ -327,6 +328,21 @@ kafka_topics_ask(struct kafka_asker *a, struct kafka_topic *list, size_t n,
 	return rc;
 }
 
+/* The brokers learn of it a moment later than their controller. */
+static bool
+is_there(rd_kafka_t *rk, const char *name)
+{
+	struct kafka_asker	 a = { .rk = rk };
+	struct kafka_topic	 t = { .name = name };
+	rd_kafka_topic_t	*rkt = NULL;
+	struct err		 e;
+	int			 rc = ask_partitions(&a, &rkt, &t, 1, &e);
+
+	if (rkt != NULL)
+		rd_kafka_topic_destroy(rkt);
+	return rc == 0 && t.exists && t.leaderless == 0;
+}
+
 static int
 add(rd_kafka_t *rk, rd_kafka_NewTopic_t *topic, bool dry, struct err *e)
 {
@@ -378,6 +394,9 @@ kafka_topic_add(const struct conf *c, const char *name, int64_t partitions,
 		return err_set(e, "%s", why);
 	if ((rk = make_client(c, e)) != NULL)
 		rc = add(rk, topic, dry, e);
+	for (int64_t until = clock_ms() + MAKE_MS / 2; rc == 0 && !dry &&
+	    !is_there(rk, name) && clock_ms() < until; )
+		usleep(50000);
 	kafka_client_free(rk);
 	rd_kafka_NewTopic_destroy(topic);
 	return rc;

@@ -55,7 +55,7 @@ void		kafka_topic_judge(const struct conf *,
 /*
  * Make a topic; of partitions and replicas -1 is what the brokers do by default.
  * -1 with an error, also if it exists.  dry: only ask whether they would.  Blocks
- * for 10 s at most.
+ * for 20 s at most, also until brokers know of it.
  */
 int		kafka_topic_add(const struct conf *, const char *name,
 		    int64_t partitions, int64_t replicas, bool dry,
