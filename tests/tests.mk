@@ -83,6 +83,7 @@ system_tests = \
 	tests/system/run_stream_audit.sh \
 	tests/system/run_in_doubt.sh \
 	tests/system/run_domain.sh \
+	tests/system/run_kafka_audit.sh \
 	tests/system/run_kafka_in_doubt.sh \
 	tests/system/run_kafka_operator.sh \
 	tests/system/run_kafka_routes.sh \

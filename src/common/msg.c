@@ -25,6 +25,26 @@ text_hash(const char *text)
 	return bytes_hash((struct bytes){ text, strlen(text) });
 }
 
+uint64_t
+msg_place(int64_t partition, int64_t offset)
+{
+	return partition < 0 || partition >= INT16_MAX || offset < 0 ||
+	    offset >= (int64_t)MSG_PLACES - 1 ? 0 :
+	    (uint64_t)(partition + 1) * MSG_PLACES + (uint64_t)offset + 1;
+}
+
+int32_t
+msg_place_partition(uint64_t place)
+{
+	return (int32_t)(place / MSG_PLACES) - 1;
+}
+
+int64_t
+msg_place_offset(uint64_t place)
+{
+	return (int64_t)(place % MSG_PLACES) - 1;
+}
+
 void
 batch_free(struct batch *b)
 {

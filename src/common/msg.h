@@ -23,6 +23,15 @@ uint64_t	text_hash(const char *);
 /* Microseconds since 1970 of a msg.time; false: it is none. */
 bool		message_time_read(struct bytes time, int64_t *us);
 
+/*
+ * Where Kafka has a message, beside the sequences of a stream, which are lower:
+ * partition and offset, each plus one.  0: it does not fit.
+ */
+#define MSG_PLACES		(UINT64_C(1) << 48)
+uint64_t	msg_place(int64_t partition, int64_t offset);
+int32_t		msg_place_partition(uint64_t place);
+int64_t		msg_place_offset(uint64_t place);
+
 /* A delivered row and its sequence in the stream; ack 0: unknown. */
 struct acked {
 	struct message_id	id;
@@ -104,8 +113,9 @@ struct msg {
 					   is taken; others after delay_ms */
 	const char	*reason;	/* OUT_DEAD: "message", "attempts" or
 					   "poison", for outbox_dead_letters */
-	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number; 0:
-					   not in the stream, or not as its own */
+	uint64_t	 ack_sequence;	/* OUT_DELIVERED: JetStream's number, or
+					   its place in Kafka; 0: in neither, or
+					   not as its own */
 	char		*error;		/* why it failed; NULL: it did not */
 };
 

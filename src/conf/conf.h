@@ -250,6 +250,7 @@ struct conf {
 	struct {
 		struct conf_list brokers;	/* "host:9092", ... */
 		char		*topic;		/* template */
+		int		 recover;	/* enum conf_recover */
 		struct conf_map	 client;	/* properties of librdkafka */
 		struct conf_map	 client_files;	/* the same, in files */
 		struct {

@@ -37,8 +37,9 @@ struct pub_answer {
 	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
 	enum error_class class;			/* of an error */
-	uint64_t	ack_sequence;		/* if stored or duplicate; 0: the
-						   driver has no sequences */
+	uint64_t	ack_sequence;		/* if stored or duplicate: in the
+						   stream, or a msg_place(); 0: the
+						   driver has neither */
 	uint64_t	stream;			/* text_hash() of its name; 0:
 						   it is nats.stream */
 	char		where[PUB_WHERE];	/* VERDICT_DUPLICATE: for get_stored,
@@ -74,6 +75,9 @@ struct pub_sought {
 						   have been another one */
 	int64_t			 since;		/* clock_ms(): it was not sent
 						   before; INT64_MIN: unknown */
+	uint64_t		 place;		/* where it was acknowledged, and
+						   is nowhere else; 0: unknown.  All
+						   of a call have one, or none */
 
 	enum found		 found;
 	struct stored_message	 stored;	/* FOUND_THERE: it */
@@ -135,7 +139,8 @@ struct pub_ops {
 	/*
 	 * Read the state of the stream, as check does.  false: it is not known,
 	 * see err; is_open tells a lost connection from a refusal.  true: the
-	 * stream is there, or the broker has none of its name.
+	 * stream is there, or the broker has none of its name.  Where finds_in
+	 * is set, only setbacks is told, of the topics that were sought in.
 	 */
 	bool		(*state)(void *, struct stream_state *, struct err *);
 

@@ -43,6 +43,7 @@ enum found {
 	FOUND_LATER,		/* not read to its end yet */
 	FOUND_THERE,
 	FOUND_ABSENT,
+	FOUND_REMOVED,		/* by retention, compaction or somebody */
 	FOUND_UNKNOWN		/* it cannot be told */
 };
 

@@ -75,6 +75,8 @@ struct stream_state {
 					   as deleted */
 	uint64_t	damage;		/* bytes that the broker says it has
 					   lost */
+	uint64_t	setbacks;	/* moments in which it may have lost
+					   messages, seen by this publisher */
 };
 
 /* What a stream says of messages that it has not; none is below its first. */

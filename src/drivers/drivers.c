@@ -56,3 +56,13 @@ drivers_new_asked(const struct conf *c, const char *name)
 		return (struct pub){ NULL, NULL };
 	return bus_new(c, name);
 }
+
+void
+drivers_new_searched(struct pub pubs[CONF_DRIVERS], const struct conf *c,
+    const char *name)
+{
+	for (size_t i = 0; i < CONF_DRIVERS; i++)
+		pubs[i] = (struct pub){ NULL, NULL };
+	if (conf_uses_kafka(c))
+		pubs[DRIVER_KAFKA] = kafka_new(c, name);
+}

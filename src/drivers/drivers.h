@@ -36,4 +36,11 @@ struct pub	drivers_new_first(const struct conf *, const char *name);
  */
 struct pub	drivers_new_asked(const struct conf *, const char *name);
 
+/*
+ * As drivers_new(), but only those that search for messages: the ops of others
+ * are NULL, pub_ops.finds_in tells.
+ */
+void		drivers_new_searched(struct pub[CONF_DRIVERS],
+		    const struct conf *, const char *name);
+
 #endif

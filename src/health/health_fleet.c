@@ -219,8 +219,24 @@ judge_stream(struct health *h, const json_t *s)
 {
 	const char	*name = health_text(s, "name");
 	json_t		*stream = json_object_get(s, "name");
+	/* A stream's name has no blanks; this is "topics of Kafka". */
+	bool		 topics = strchr(name, ' ') != NULL;
 
-	if (health_number(s, "lost") > 0)
+	if (topics && health_number(s, "lost") > 0)
+		health_add(h, HEALTH_LOST_MESSAGES, (struct health_about){
+		    health_member(s, "lost_at"), json_pack("{s:O, s:O, s:O}",
+		    "stream", stream,
+		    "first", json_object_get(s, "lost_first"),
+		    "last", json_object_get(s, "lost_last")) },
+		    "outboxctl stream republish sends them again, outboxctl "
+		    "stream forget accepts the loss",
+		    "%s have lost %lld messages that they had acknowledged, "
+		    "of the rows %lld to %lld, and with kafka.recover: report "
+		    "nothing is sent again", name,
+		    (long long)health_number(s, "lost"),
+		    (long long)health_number(s, "lost_first"),
+		    (long long)health_number(s, "lost_last"));
+	else if (health_number(s, "lost") > 0)
 		health_add(h, HEALTH_LOST_MESSAGES, (struct health_about){
 		    health_member(s, "lost_at"), json_pack("{s:O, s:O, s:O}",
 		    "stream", stream,
@@ -251,7 +267,8 @@ judge_stream(struct health *h, const json_t *s)
 		    health_member(s, "alarm_at"), json_pack("{s:O}", "stream",
 		    stream) }, "outboxctl stream republish sends what it lacks "
 		    "(--dry-run counts), outboxctl stream forget accepts it",
-		    "stream %s %s", name, health_text(s, "alarm"));
+		    "%s%s%s %s", topics ? "" : "stream ", name, topics ? ":" :
+		    "", health_text(s, "alarm"));
 	if (health_text(s, "rival")[0] != '\0')
 		judge_rival(h, s);
 	else if (health_number(s, "phantoms") > 0)

@@ -21,6 +21,7 @@
 #include "janitor/retention.h"
 #include "drivers/drivers.h"
 #include "recovery/scrub.h"
+#include "recovery/topic_audit.h"
 #include "util/sig.h"
 #include "store/store_sql.h"
 #include "store/reconcile.h"
@@ -54,7 +55,7 @@ struct duty {
 
 #define NEVER		INT64_MAX
 
-enum { RECONCILE, RETENTION, SCRUB, SAMPLE, NEWEST, NDUTIES };
+enum { RECONCILE, RETENTION, SCRUB, TOPICS, SAMPLE, NEWEST, NDUTIES };
 
 struct janitor {
 	const struct janitor_args	*a;
@@ -73,6 +74,7 @@ struct janitor {
 	struct retention		*retention;
 	struct vanishing		 vanishing;
 	struct scrub			 scrub;
+	struct topic_audit		 topics;
 };
 
 static void
@@ -160,6 +162,17 @@ scrub(struct janitor *j, int64_t *delay_ms, struct err *e)
 	j->a->line->recovered += j->scrub.recovered;
 	j->a->totals->recovered += j->scrub.recovered;
 	j->scrub.recovered = 0;
+	return rc;
+}
+
+static int
+audit_topics(struct janitor *j, int64_t *delay_ms, struct err *e)
+{
+	int	rc = topic_audit_step(&j->topics, delay_ms, e);
+
+	j->a->line->recovered += j->topics.recovered;
+	j->a->totals->recovered += j->topics.recovered;
+	j->topics.recovered = 0;
 	return rc;
 }
 
@@ -307,8 +320,8 @@ prepare_session(void *arg, struct err *e)
 		return -1;
 	/* Or does it only take samples? */
 	return conf_wants_reconcile(conf) || conf_wants_retention(conf) ||
-	    scrub_is_wanted(&j->scrub) ? store_settings(j->store, &count, e) :
-	    0;
+	    scrub_is_wanted(&j->scrub) || topic_audit_is_wanted(&j->topics) ?
+	    store_settings(j->store, &count, e) : 0;
 }
 
 /* The workers choose the server, see db_open(). */
@@ -359,8 +372,8 @@ run_duty(struct janitor *j, struct duty *d)
 	now = clock_ms();
 	if (d < &j->duties[SAMPLE])
 		j->rest_until = now + (now - began + 1) *
-		    (d == &j->duties[SCRUB] && j->scrub.urgent ? SHORT_REST :
-		    REST);
+		    (d == &j->duties[TOPICS] || (d == &j->duties[SCRUB] &&
+		    j->scrub.urgent) ? SHORT_REST : REST);
 	if (rc < 0) {
 		duty_failed(j, d, &e);
 		return;
@@ -404,12 +417,13 @@ janitor_main(const struct janitor_args *a)
 {
 	const struct conf	*conf = a->conf;
 	struct janitor		 j = { .a = a };
-	struct pub		 asked;
+	struct pub		 asked, searched[CONF_DRIVERS];
 
 	sig_leave_at_once();
 	setproctitle("-outbox-master: janitor");
 	/* The library of NATS must be first, see nats/bus.h. */
 	asked = drivers_new_asked(conf, "janitor");
+	drivers_new_searched(searched, conf, "janitor");
 	j.store = store_new(conf, "janitor", ANSWER_MS);
 	store_observe(j.store, totals_statement, a->totals);
 	store_set_test(j.store, prepare_session, &j);
@@ -421,12 +435,17 @@ janitor_main(const struct janitor_args *a)
 	j.reconcile.types = &conf->publish.types;
 	j.retention = retention_new(conf, j.store);
 	scrub_init(&j.scrub, conf, j.store, asked, keep, &j, a->broker);
+	topic_audit_init(&j.topics, conf, j.store, searched, keep, &j,
+	    a->broker);
 	j.duties[RECONCILE] = (struct duty){ .name = "reconcile",
 	    .step = reconcile, .at = conf_wants_reconcile(conf) ? 0 : NEVER };
 	j.duties[RETENTION] = (struct duty){ .name = "retention",
 	    .step = retain, .at = conf_wants_retention(conf) ? 0 : NEVER };
 	j.duties[SCRUB] = (struct duty){ .name = "scrub",
 	    .step = scrub, .at = scrub_is_wanted(&j.scrub) ? 0 : NEVER };
+	j.duties[TOPICS] = (struct duty){ .name = "audit of topics",
+	    .step = audit_topics,
+	    .at = topic_audit_is_wanted(&j.topics) ? 0 : NEVER };
 	j.duties[SAMPLE] = (struct duty){ .name = "sample of the backlog",
 	    .step = take_sample };
 	j.duties[NEWEST] = (struct duty){ .name = "sample of the numbers",

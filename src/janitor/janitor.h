@@ -22,7 +22,8 @@ struct janitor_args {
 	struct totals		*totals;	/* the same */
 	struct backlog_ring	*backlog;	/* it alone writes it */
 	const struct scoreboard	*scoreboard;
-	struct outage		*database, *broker;	/* of the scoreboard */
+	struct outage		*database, *broker;	/* of the scoreboard;
+							   one for each driver */
 };
 
 /* Run until a signal ends the process, see sig_leave_at_once; blocks. */

@@ -55,6 +55,7 @@ struct kafka {
 	uint32_t		 batch;		/* a number, */
 	int64_t			 begun_at;	/* and when it began: clock_ms() */
 	struct kafka_find	*find;
+	struct kafka_watch	*watch;		/* of what was sought by places */
 	int64_t			 until;		/* send none after it */
 	struct err		 trouble;	/* the last one of the brokers */
 	struct answer_queue	 answers;
@@ -203,9 +204,9 @@ take_report(struct kafka *k, const rd_kafka_message_t *m)
 		return;
 	kafka_judge(m->err, rd_kafka_message_status(m), topic, &a);
 	if (a.verdict == VERDICT_STORED) {
-		/* An offset begins with 0, a sequence with 1; after a retry
-		   the broker may have told only that it has the record. */
-		a.ack_sequence = m->offset < 0 ? 0 : (uint64_t)m->offset + 1;
+		/* After a retry the broker may have told only that it has the
+		   record, without an offset. */
+		a.ack_sequence = msg_place(m->partition, m->offset);
 		a.stream = kafka_place_hash(topic, m->partition);
 		kafka_find_passed(k->find, topic, m->partition, k->begun_at);
 		log_throttle_over(&k->log, "kafka", clock_ms());
@@ -347,17 +348,33 @@ kafka_find(void *arg, const char *prefix, struct pub_sought *x, size_t n,
     int64_t end, const struct pub_go_on *go_on)
 {
 	struct kafka	*k = arg;
+	struct err	 e;
+	bool		 fits = true;
 
 	drop_out(k);
-	if (kafka_is_open(k)) {
+	for (size_t i = 0; i < n && fits && x[i].place != 0; i++)
+		fits = kafka_watch_topic(k->watch, x[i].where, &e) == 0;
+	if (fits && kafka_is_open(k)) {
 		kafka_find_run(k->find, prefix, x, n, end, go_on);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		x[i].found = FOUND_UNKNOWN;
-		err_set(&x[i].why, "kafka is not connected: %s",
-		    k->trouble.text);
+		err_set(&x[i].why, "kafka is not connected: %s", fits ?
+		    k->trouble.text : e.text);
 	}
+}
+
+static bool
+kafka_state(void *arg, struct stream_state *st, struct err *e)
+{
+	struct kafka	*k = arg;
+
+	*st = (struct stream_state){ .answer = STREAM_THERE };
+	if (k->rk != NULL)
+		serve(k);
+	return kafka_is_open(k) ? kafka_watch_look(k->watch, &st->setbacks, e) :
+	    err_set(e, "kafka is not connected: %s", k->trouble.text) == 0;
 }
 
 static enum pub_sent
@@ -433,6 +450,7 @@ kafka_free(void *arg)
 
 	kafka_close(k);
 	kafka_find_free(k->find);
+	kafka_watch_free(k->watch);
 	answer_queue_free(&k->answers);
 	free(k);
 }
@@ -449,7 +467,7 @@ static const struct pub_ops ops = {
 	.reach = pub_reaches,
 	.caution = pub_no_caution,
 	.check = pub_no_check,
-	.state = pub_no_state,
+	.state = kafka_state,
 	.get_stored = pub_no_stored,
 	.find = kafka_find,
 	.removed = pub_no_removed,
@@ -475,5 +493,6 @@ kafka_new(const struct conf *c, const char *name)
 	k->name = name;
 	k->max_bytes = kafka_max_bytes(c);
 	k->find = kafka_find_new(c, name);
+	k->watch = kafka_watch_new(c, name);
 	return (struct pub){ &ops, k };
 }

@@ -42,7 +42,9 @@
 struct find_part {
 	int64_t		low;		/* the first offset of the log */
 	int64_t		start, next;	/* all between them is read */
-	int64_t		end;		/* to be read up to here */
+	int64_t		end;		/* of the log, as it was told */
+	int64_t		upto;		/* no more of it is to be read */
+	bool		gaps;		/* offsets in between have no record */
 	bool		cut;		/* records before the first that is
 					   read were removed; */
 	int64_t		first_at;	/* its time, ms since 1970; INT64_MAX:
@@ -61,6 +63,7 @@ struct find_topic {
 	int64_t			 from;		/* time of the oldest record that
 						   can be sought, in ms */
 	bool			 begun;		/* where to read is known */
+	bool			 final;		/* the ends count */
 	bool			 failed;	/* its search begins anew */
 	struct err		 why;		/* it cannot be read; "": it can */
 };
@@ -70,6 +73,7 @@ struct find_item {
 	size_t			 topic;
 	int64_t			 doubt_at;	/* ms since 1970: when its doubt
 						   began; 0: unknown */
+	uint64_t		 place;		/* as in struct pub_sought */
 	bool			 there, told;
 	struct stored_message	 stored;
 };
@@ -89,7 +93,8 @@ struct kafka_find {
 	int64_t			 asked_at;	/* the same: the last call */
 	int64_t			 over_at;	/* the same: nothing is left to
 						   read; 0: not yet */
-	bool			 final;		/* the ends count */
+	bool			 final;		/* those of all topics count */
+	bool			 placed;	/* each item has its place */
 	uint64_t		 nread;		/* records */
 	struct err		 trouble;	/* the last one of the brokers */
 	struct log_throttle	 log;
@@ -255,6 +260,7 @@ begin(struct kafka_find *f, const struct pub_sought *x, size_t n,
 
 	if (make_client(f, e) < 0)
 		return -1;
+	f->placed = x->place != 0;
 	f->began_at = now;
 	f->items = xcalloc(n, sizeof(*f->items));
 	f->nitems = n;
@@ -264,7 +270,7 @@ begin(struct kafka_find *f, const struct pub_sought *x, size_t n,
 		size_t	topic = topic_of(f, x->where);
 
 		f->items[i] = (struct find_item){ .id = x->id, .topic = topic,
-		    .doubt_at = at };
+		    .doubt_at = at, .place = x->place };
 		f->topics[topic].from = sooner(f->topics[topic].from,
 		    oldest_time(x, at));
 	}
@@ -337,6 +343,43 @@ ask_offsets(struct kafka_find *f, struct find_topic *t, int64_t time, size_t at)
 	return err;
 }
 
+/* From where, and up to where, are the partitions to be read? */
+static rd_kafka_resp_err_t
+choose_starts(struct kafka_find *f, struct find_topic *t)
+{
+	rd_kafka_resp_err_t	err;
+
+	err = ask_offsets(f, t, RD_KAFKA_OFFSET_BEGINNING,
+	    offsetof(struct find_part, low));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR && !f->placed)
+		err = ask_offsets(f, t, t->from,
+		    offsetof(struct find_part, start));
+	for (size_t i = 0; i < t->nparts; i++) {
+		struct find_part *p = &t->parts[i];
+
+		p->upto = f->placed ? 0 : INT64_MAX;
+		if (f->placed || p->start == RD_KAFKA_OFFSET_END)
+			p->start = p->end;	/* of before it was asked */
+	}
+	for (size_t i = 0; f->placed && i < f->nitems; i++) {
+		size_t	part = (size_t)msg_place_partition(f->items[i].place);
+		int64_t	at = msg_place_offset(f->items[i].place);
+
+		if (&f->topics[f->items[i].topic] != t || part >= t->nparts)
+			continue;
+		t->parts[part].start = sooner(t->parts[part].start, at);
+		t->parts[part].upto = later(t->parts[part].upto, at + 1);
+	}
+	for (size_t i = 0; i < t->nparts; i++) {
+		struct find_part *p = &t->parts[i];
+
+		p->start = p->next = later(p->start, p->low);
+		p->cut = p->low > 0 && p->start <= p->low;
+		p->first_at = INT64_MAX;
+	}
+	return err;
+}
+
 /* Where do its partitions end, and, the first time, where do they begin? */
 static rd_kafka_resp_err_t
 ask(struct kafka_find *f, struct find_topic *t)
@@ -350,31 +393,24 @@ ask(struct kafka_find *f, struct find_topic *t)
 		    offsetof(struct find_part, end));
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR || t->nparts == 0 || t->begun)
 		return err;
-	err = ask_offsets(f, t, RD_KAFKA_OFFSET_BEGINNING,
-	    offsetof(struct find_part, low));
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		err = ask_offsets(f, t, t->from,
-		    offsetof(struct find_part, start));
-	for (size_t i = 0; i < t->nparts; i++) {
-		struct find_part *p = &t->parts[i];
-
-		if (p->start == RD_KAFKA_OFFSET_END)
-			p->start = p->end;	/* of before it was asked */
-		p->next = p->start;
-		p->cut = p->low > 0 && p->start <= p->low;
-		p->first_at = INT64_MAX;
-	}
+	err = choose_starts(f, t);
 	t->begun = err == RD_KAFKA_RESP_ERR_NO_ERROR;
 	return err;
 }
 
-/* Do the ends count that were asked for at this time? */
+/*
+ * Do the ends count that were asked for at this time?  A broker that has just
+ * started may know less than the others, so that there is no such topic takes
+ * as long.
+ */
 static bool
 is_final(const struct kafka_find *f, const struct find_topic *t,
     int64_t asked_at)
 {
 	if (f->steady_since == 0 || asked_at < f->steady_since + SETTLE_MS)
 		return false;
+	if (t->nparts == 0)
+		return asked_at >= f->steady_since + LAG_MS;
 	if (asked_at >= f->began_at + LAG_MS)
 		return true;
 	for (size_t i = 0; i < t->nparts; i++)
@@ -413,7 +449,7 @@ ask_all(struct kafka_find *f, int64_t end, const struct pub_go_on *go_on)
 	for (size_t i = 0; i < f->ntopics; i++) {
 		struct find_topic *t = &f->topics[i];
 
-		if (t->failed)
+		if (t->failed || t->final)
 			continue;
 		asked_at = clock_ms();
 		if (asked_at >= end || !go_on->ask(go_on->arg))
@@ -429,8 +465,9 @@ ask_all(struct kafka_find *f, int64_t end, const struct pub_go_on *go_on)
 			f->steady_since = 0;
 		else if (f->steady_since == 0)
 			f->steady_since = clock_ms();
-		final = final && (t->failed || (err ==
-		    RD_KAFKA_RESP_ERR_NO_ERROR && is_final(f, t, asked_at)));
+		t->final = err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    is_final(f, t, asked_at);
+		final = final && (t->failed || t->final);
 	}
 	f->final = final;
 }
@@ -455,7 +492,7 @@ compare(struct kafka_find *f, const char *prefix, const rd_kafka_message_t *m)
 		return;
 	it->there = true;
 	it->stored = (struct stored_message){ .what = STORED_OURS, .id = id,
-	    .sequence = (uint64_t)m->offset + 1 };
+	    .sequence = msg_place(m->partition, m->offset) };
 	if (rd_kafka_header_get_last(headers, MESSAGE_TIME_HEADER, &text,
 	    &n) == RD_KAFKA_RESP_ERR_NO_ERROR && text != NULL)
 		stored_read_time(&it->stored, text, n);
@@ -472,11 +509,13 @@ take_record(struct kafka_find *f, const char *prefix,
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		if (p->first_at == INT64_MAX)
 			p->first_at = rd_kafka_message_timestamp(m, NULL);
+		p->gaps = p->gaps || m->offset > p->next;
 		compare(f, prefix, m);
 		p->next = m->offset + 1;
 		f->nread++;
 		break;
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		p->gaps = p->gaps || m->offset > p->next;
 		p->next = later(p->next, m->offset);
 		break;
 	default:
@@ -485,13 +524,20 @@ take_record(struct kafka_find *f, const char *prefix,
 	}
 }
 
+/* The offset that ends what is to be read. */
+static int64_t
+stop_of(const struct find_part *p)
+{
+	return sooner(p->end, p->upto);
+}
+
 static bool
 is_read(const struct find_topic *t)
 {
 	if (t->why.text[0] != '\0' || (t->nparts > 0 && !t->begun))
 		return false;
 	for (size_t i = 0; i < t->nparts; i++)
-		if (t->parts[i].next < t->parts[i].end)
+		if (t->parts[i].next < stop_of(&t->parts[i]))
 			return false;
 	return true;
 }
@@ -510,8 +556,8 @@ static bool
 is_over(const struct kafka_find *f)
 {
 	for (size_t i = 0; i < f->ntopics; i++)
-		if (!f->topics[i].failed &&
-		    !(f->final && is_read(&f->topics[i])))
+		if (!f->topics[i].failed && !(f->topics[i].final &&
+		    is_read(&f->topics[i])))
 			return false;
 	return true;
 }
@@ -527,8 +573,8 @@ start_parts(struct kafka_find *f)
 
 		for (size_t k = 0; k < t->nparts && t->begun; k++) {
 			struct find_part	*p = &t->parts[k];
-			bool			 wants = p->next < p->end &&
-						    room > 0;
+			bool			 wants = room > 0 &&
+						    p->next < stop_of(p);
 
 			room -= wants;
 			if (p->reads && !wants)
@@ -575,10 +621,24 @@ search(struct kafka_find *f, const char *prefix, int64_t end,
 			f->topics[i].failed = true;
 }
 
+/* It was acknowledged, and is not there: has it left the topic since? */
+static bool
+was_removed(const struct find_topic *t, const struct find_item *it)
+{
+	size_t			 i = (size_t)msg_place_partition(it->place);
+	int64_t			 at = msg_place_offset(it->place);
+	const struct find_part	*p = &t->parts[i];
+
+	return it->place != 0 && i < t->nparts &&
+	    (at < p->low || (at < p->end && p->gaps));
+}
+
 /* Records have left the topic in which it may have been. */
 static bool
 may_be_removed(const struct find_topic *t, const struct find_item *it)
 {
+	if (it->place != 0)
+		return false;
 	if (it->doubt_at > (int64_t)time(NULL) * 1000 - KEPT_MS)
 		return false;
 	for (size_t i = 0; i < t->nparts; i++)
@@ -596,7 +656,8 @@ is_told(const struct kafka_find *f)
 {
 	for (size_t i = 0; i < f->nitems; i++)
 		if (!f->items[i].told)
-			return clock_ms() > f->over_at + TOLD_MS;
+			return f->over_at != 0 &&
+			    clock_ms() > f->over_at + TOLD_MS;
 	return true;
 }
 
@@ -619,10 +680,12 @@ tell(const struct kafka_find *f, struct pub_sought *x)
 	else if (t->failed) {
 		x->found = FOUND_UNKNOWN;
 		x->why = t->why;
-	} else if (!f->final || !is_read(t))
+	} else if (!t->final || !is_read(t))
 		return;
 	else if (it->there)
 		x->found = FOUND_THERE;
+	else if (was_removed(t, it))
+		x->found = FOUND_REMOVED;
 	else if (may_be_removed(t, it)) {
 		x->found = FOUND_UNKNOWN;
 		err_set(&x->why, "topic %.249s: records have left it before "
@@ -651,15 +714,14 @@ kafka_find_run(struct kafka_find *f, const char *prefix, struct pub_sought *x,
 	for (size_t i = 0; i < n; i++)
 		tell(f, &x[i]);
 	f->asked_at = clock_ms();
-	if (!is_over(f))
-		return;
-	if (f->over_at == 0)
+	if (f->over_at == 0 && is_over(f))
 		f->over_at = f->asked_at;
 	if (!is_told(f))
 		return;
-	log_info("kafka: searched for %zu messages in doubt among %" PRIu64
-	    " records, for %" PRId64 " ms", f->nitems, f->nread,
-	    f->over_at - f->began_at);
+	if (!f->placed)
+		log_info("kafka: searched for %zu messages in doubt among "
+		    "%" PRIu64 " records, for %" PRId64 " ms", f->nitems,
+		    f->nread, f->asked_at - f->began_at);
 	kafka_find_end(f);
 }
 

@@ -7,6 +7,7 @@
  * kafka_record.c	a message as a record: key, time, headers
  * kafka_client.c	a client of librdkafka: its properties, its end
  * kafka_find.c		the search for messages that may be stored
+ * kafka_watch.c	has a topic lost records just now?
  * kafka_topic.c	what the brokers tell of a topic
  * kafka.c		the publisher
  */
@@ -101,5 +102,26 @@ void		 kafka_find_passed(struct kafka_find *, const char *topic,
 /* End a search that nobody asks for any more; or any. */
 void		 kafka_find_rest(struct kafka_find *);
 void		 kafka_find_end(struct kafka_find *);
+
+/*
+ * kafka_watch.c: it has a client once there is a topic.
+ */
+
+struct kafka_watch;
+
+/* The pointers are borrowed. */
+struct kafka_watch *kafka_watch_new(const struct conf *, const char *name);
+void		 kafka_watch_free(struct kafka_watch *);
+
+/* From now on look at this topic, too; -1 with an error. */
+int		 kafka_watch_topic(struct kafka_watch *, const char *topic,
+		    struct err *);
+
+/*
+ * *setbacks: moments, so far, in which a topic may have lost what it had
+ * acknowledged.  false: no answer, see err.  Blocks for some seconds at most.
+ */
+bool		 kafka_watch_look(struct kafka_watch *, uint64_t *setbacks,
+		    struct err *);
 
 #endif

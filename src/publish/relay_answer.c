@@ -75,13 +75,13 @@ note_taken(struct flight *f, const struct pub_answer *a)
 		    m->age_us + now - f->b->read_at);
 }
 
-/* Only of the stream it is known what a sequence means, later: see audits. */
+/* A sequence means something later, to audits, in the stream; a place as well. */
 static void
 note_delivered(struct flight *f, const struct pub_answer *a)
 {
 	note_taken(f, a);
-	relay_deliver(f, a->index, relay_to_stream(f, a->index) ?
-	    a->ack_sequence : 0, a->verdict == VERDICT_DUPLICATE);
+	relay_deliver(f, a->index, relay_to_stream(f, a->index) ||
+	    a->ack_sequence >= MSG_PLACES ? a->ack_sequence : 0, a->verdict == VERDICT_DUPLICATE);
 }
 
 /* Its author has named it: whoever uses the same name may have stored that. */

@@ -183,7 +183,7 @@ relay_deliver(struct flight *f, size_t i, uint64_t ack, bool duplicate)
 	 * Watched with nats.stream only: sequences of several streams cannot
 	 * be compared.  0: it is not the stream's.
 	 */
-	if (duplicate || !r->watch || ack == 0)
+	if (duplicate || !r->watch || ack == 0 || ack >= MSG_PLACES)
 		return;
 	if (ack > r->top.ack) {
 		r->top = (struct acked){ msg_id(m), ack };

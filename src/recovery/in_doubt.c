@@ -243,6 +243,7 @@ take_results(struct in_doubt *d, struct batch *b, int64_t dedup_window_ms,
 		case FOUND_ABSENT:
 			absent[n++] = m->sequence;
 			break;
+		case FOUND_REMOVED:
 		case FOUND_UNKNOWN:
 			defer_unsolved(m, UNSOLVED_MS, "stream", "messages "
 			    "have left the stream before they could be read");
@@ -383,11 +384,14 @@ find(struct in_doubt *d, const struct pub *p, struct batch *b, unsigned *found,
 		switch (x->found) {
 		case FOUND_THERE:
 			m->outcome = OUT_DELIVERED;
+			if (x->stored.sequence >= MSG_PLACES)
+				m->ack_sequence = x->stored.sequence;
 			(*found)++;
 			break;
 		case FOUND_ABSENT:
 			absent[nabsent++] = m->sequence;
 			break;
+		case FOUND_REMOVED:
 		case FOUND_UNKNOWN:
 			if (delay == 0)
 				delay = note_failure(d, p);

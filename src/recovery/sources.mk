@@ -10,5 +10,6 @@ liboutbox_a_SOURCES += \
 	src/recovery/stream_audit_rival.c \
 	src/recovery/stream_audit_rows.c \
 	src/recovery/stream_audit_suspect.c \
-	src/recovery/stream_audit_tail.c
+	src/recovery/stream_audit_tail.c \
+	src/recovery/topic_audit.c src/recovery/topic_audit.h
 EXTRA_DIST += src/recovery/README.md

@@ -29,6 +29,7 @@ liboutbox_a_SOURCES += \
 	src/store/store_strays.c \
 	src/store/store_stream_audit.c \
 	src/store/store_timeline.c \
+	src/store/store_topics.c \
 	src/store/store_unstable.c \
 	src/store/store_whole.c \
 	src/store/watermark.c src/store/watermark.h

@@ -663,6 +663,9 @@ int	store_settle(struct store *, const struct batch *, struct settled *,
 
 #define STORE_TIME	27	/* "2026-01-31 12:00:00.123456" */
 
+/* A time before anything in the database. */
+#define STORE_EVER	"1970-01-02"
+
 /* Do the tables have the columns that the stream audit needs? */
 bool	store_can_audit_stream(const struct store *);
 
@@ -831,6 +834,57 @@ int	store_is_acked(struct store *, const struct acked *, bool *is,
  */
 int	store_reset(struct store *, const struct acked *, size_t n,
 	    const char *known_ids, uint64_t *reset, struct err *);
+
+/*
+ * store_topics.c - what Kafka has acknowledged, and whether it is still there
+ */
+
+/* The name of the row of all topics among the streams; no stream has it. */
+#define STORE_TOPICS	"topics of Kafka"
+
+/* As a suspicion, by an operator: send all again that topics lack. */
+#define STORE_REFILL	"refill"
+
+bool	store_can_audit_topics(const struct store *);
+
+struct topics_row {
+	bool	taken;			/* we have the role; the rest is set */
+	char	known_since[STORE_TIME];	/* older rows are not expected */
+	char	since[STORE_TIME];	/* rows after it are not checked */
+	char	now[STORE_TIME];
+	bool	refill;			/* STORE_REFILL */
+};
+
+/*
+ * Take or keep the role of the topics' auditor for ttl_ms, with a configuration
+ * of this name: by another one rows went elsewhere, and are not expected.
+ */
+int	store_topics_take(struct store *, const char *me, int64_t ttl_ms,
+	    const char *conf, struct topics_row *, struct err *);
+
+/*
+ * Record that all rows delivered before now, of the row, are checked, if we have
+ * the role, and add the loss.  anew: they are not expected any more.
+ */
+int	store_topics_checked(struct store *, const char *me,
+	    const struct topics_row *, bool anew, const struct store_loss *,
+	    struct err *);
+
+/* Delivered rows whose places in Kafka are known, the latest first. */
+struct placed {
+	struct batch	 rows;		/* with their hashes */
+	uint64_t	*places;	/* of each, see msg_place() */
+	const char	**times;	/* the same: published_at */
+};
+
+/*
+ * Read the last ones, about max rows, that were delivered after since and before
+ * upto, which moves back; to "" if there are no more.  headers: with metadata.
+ */
+int	store_placed(struct store *, const char *since,
+	    char upto[STORE_TIME], size_t max, bool headers,
+	    struct placed *, struct err *);
+void	store_placed_free(struct placed *);
 
 /*
  * store_scrub.c - what is known of holes in the stream, and the rounds in which

@@ -199,14 +199,14 @@ struct bytes store_column(const struct db_rows *, unsigned i);
 /* Give the rows to the batch, whose texts they hold. */
 void	store_keep_rows(struct batch *, struct db_rows *);
 
+/* store_stream_audit.c: columns of {streams} to set; a comma stands before. */
+void	store_put_loss(struct store *, const struct store_loss *);
+
 /*
  * store_stream_audit.c: acks (0: NULL) or hashes by row.  The rows are in
  * sequence order.
  */
 void	store_put_by_row(struct store *, const struct acked *, size_t n,
 	    bool hashes);
-
-/* A time before anything in the database. */
-#define STORE_EVER	"1970-01-02"
 
 #endif

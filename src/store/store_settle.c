@@ -83,7 +83,8 @@ write_delivered(struct store *s, const struct batch *b, enum outcome outcome,
 {
 	/* A sequence without the name of its stream is of no use. */
 	bool	acks = store_has_word(s, "ack_sequence") &&
-		    conf_stream(s->conf)[0] != '\0';
+		    (conf_stream(s->conf)[0] != '\0' ||
+		    conf_uses_kafka(s->conf));
 	bool	hashes = acks && store_has_word(s, "message_hash");
 
 	store_sql(s, "UPDATE {outbox} {primary} "

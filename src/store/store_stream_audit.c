@@ -55,6 +55,7 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	store_sql(s, "SELECT s.created, FIND_IN_SET(:server, s.servers) > 0, "
 	    "s.prefix <> '' AND s.prefix <> :prefix OR EXISTS (SELECT 1 "
 	    "FROM {streams} AS o WHERE o.name <> s.name "
+	    "AND o.name <> '" STORE_TOPICS "' "
 	    "AND o.checked_at > COALESCE(s.checked_at, s.known_since)), "
 	    "GREATEST(s.known_since, COALESCE(s.checked_at - "
 	    "INTERVAL :doubt SECOND, s.known_since)), s.known_since, "
@@ -178,17 +179,10 @@ put_contents(struct store *s, const struct stream_identity *id, bool other)
 	    "suspicion = NULL, scrub_began = NULL"));
 }
 
-int
-store_check_end(struct store *s, const struct stream_identity *id, bool anew,
-    const struct store_loss *loss, struct err *e)
+void
+store_put_loss(struct store *s, const struct store_loss *loss)
 {
-	store_sql(s, "UPDATE {streams} SET " SERVERS ", created = :created, "
-	    "prefix = :prefix:since:alarmed:lost:contents"
-	    ", checked_at = checker_since, checker = NULL, "
-	    "checker_until = NULL" CHECKER,
-	    SQL_TEXT("server", id->server), SQL_TEXT("created", id->created),
-	    SQL_TEXT("prefix", id->prefix),
-	    SQL_IF("since", anew, ", known_since = checker_since"),
+	store_put(s, ":alarmed:lost",
 	    SQL_IF("alarmed", loss->alarm != NULL, ", " ALARM),
 	    SQL_TEXT("alarm", loss->alarm),
 	    /* The time of the first loss stays: it is set before the number. */
@@ -198,7 +192,21 @@ store_check_end(struct store *s, const struct stream_identity *id, bool anew,
 	    "lost_last = GREATEST(COALESCE(lost_last, 0), :last), "
 	    "lost = lost + :messages"),
 	    SQL_NUMBER("first", loss->first), SQL_NUMBER("last", loss->last),
-	    SQL_NUMBER("messages", loss->messages),
+	    SQL_NUMBER("messages", loss->messages));
+}
+
+int
+store_check_end(struct store *s, const struct stream_identity *id, bool anew,
+    const struct store_loss *loss, struct err *e)
+{
+	store_sql(s, "UPDATE {streams} SET " SERVERS ", created = :created, "
+	    "prefix = :prefix:since:loss:contents"
+	    ", checked_at = checker_since, checker = NULL, "
+	    "checker_until = NULL" CHECKER,
+	    SQL_TEXT("server", id->server), SQL_TEXT("created", id->created),
+	    SQL_TEXT("prefix", id->prefix),
+	    SQL_IF("since", anew, ", known_since = checker_since"),
+	    SQL_PUT("loss", s, store_put_loss(s, loss)),
 	    SQL_PUT("contents", s, put_contents(s, id,
 	    anew && loss->messages == 0)),
 	    SQL_TEXT("stream", id->name));
@@ -282,6 +290,9 @@ store_delivered_end(struct store *s, const struct store_period *p, size_t max,
 	return 0;
 }
 
+/* Sequences of the stream; others are places in Kafka. */
+#define IN_STREAM	"{ack_sequence} BETWEEN 1 AND (1 << 48) - 1"
+
 /*
  * The columns for read_acked().  An archived event comes without its hash,
  * because it could not be sent again.
@@ -289,7 +300,8 @@ store_delivered_end(struct store *s, const struct store_period *p, size_t max,
 static void
 put_acked(struct store *s)
 {
-	store_put(s, "{global_sequence}, {ack_sequence}, {replay_no}, "
+	store_put(s, "{global_sequence}, IF(" IN_STREAM ", {ack_sequence}, "
+	    "NULL) {as ack_sequence}, {replay_no}, "
 	    "IF(EXISTS (SELECT 1 FROM {events} AS e "
 	    "WHERE {e.sequence} = {outbox.global_sequence}), {message_hash}, "
 	    "NULL) {as message_hash}");
@@ -321,7 +333,7 @@ store_acked(struct store *s, struct store_period *p, uint64_t unknown_below,
 
 	if (store_delivered_end(s, p, max, end, e) < 0)
 		return -1;
-	store_sql(s, "SELECT :acked:delivered AND ({ack_sequence} > 0:unknown) "
+	store_sql(s, "SELECT :acked:delivered AND (" IN_STREAM ":unknown) "
 	    "ORDER BY {global_sequence}", SQL_PUT("acked", s, put_acked(s)),
 	    SQL_PUT("delivered", s, store_put_delivered(s, p->from, end)),
 	    SQL_IF("unknown", unknown_below > 0,

@@ -578,8 +578,8 @@ covers http.endpoint http.path http.content_type http.concurrency http.signing_k
     http.token_env http.follow_redirects http.allow_private http.proxy http.tls.verify http.tls.ca http.tls.cert \
     http.tls.key
 
-# run_kafka.sh has the rest. This cluster is played by librdkafka itself.
-covers kafka.brokers kafka.topic kafka.client kafka.client_files \
+# run_kafka.sh and run_kafka_audit.sh have the rest. This cluster is played by librdkafka itself.
+covers kafka.brokers kafka.topic kafka.recover kafka.client kafka.client_files \
     kafka.sasl.mechanism kafka.sasl.user kafka.sasl.password_file \
     kafka.sasl.password_env kafka.tls.mode kafka.tls.ca kafka.tls.cert \
     kafka.tls.key

@@ -457,6 +457,7 @@ static const struct {
 	  "[k1, \"k2:9093\", \"[::1]:1\"]" },
 	{ KEY(kafka.topic), "'{event_type}_{partition}-x'",
 	  "\"{event_type}_{partition}-x\"" },
+	{ KEY(kafka.recover), "off", "off" },
 	{ KEY(kafka.client), "{compression.type: lz4, linger.ms: 5}",
 	  "{compression.type: lz4, linger.ms: \"5\"}" },
 	{ KEY(kafka.client_files), "{ssl.key.password: /p}",

@@ -91,6 +91,10 @@ note_all(struct history *h, bool json)
 		    "a worker that is gone" : by));
 	if (sent != NULL)
 		note(h, sent, ack == 0 ? xstrdup("delivered") :
+		    (uint64_t)ack >= MSG_PLACES ? xasprintf("delivered, to "
+		    "partition %d of its topic, offset %lld",
+		    msg_place_partition((uint64_t)ack),
+		    (long long)msg_place_offset((uint64_t)ack)) :
 		    xasprintf("delivered, with sequence %lld in the stream",
 		    ack));
 	if (died != NULL)

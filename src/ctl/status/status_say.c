@@ -253,7 +253,8 @@ say_lists(const struct ctl *c, const json_t *status)
 		if (member_text(o, "checked_at") != NULL)
 			buf_str(&b, " ago");
 		put_scrub(&b, o);
-		say_member(c, "stream", &b);
+		say_member(c, strcmp(member_text(o, "name"), STORE_TOPICS) ==
+		    0 ? "audit" : "stream", &b);
 	}
 }
 

@@ -3,7 +3,8 @@
  *
  * For a stream that was recreated or purged by mistake; the daemon never does
  * this by itself.  It is safe beside a running daemon: a row that was sent
- * again meanwhile has another ack_sequence and is skipped.
+ * again meanwhile has another ack_sequence and is skipped.  Topics of Kafka are
+ * left to the janitor, which audits them.
  */
 
 #include "ctl/base/ctl.h"
@@ -137,14 +138,53 @@ republish(struct republish *x)
 	return CTL_DONE;
 }
 
+static int
+ask_janitor(struct ctl *c, void *asked, struct err *e)
+{
+	uint64_t	reported;
+
+	if (losses_clear(c, STORE_TOPICS, &reported, e) < 0)
+		return -1;
+	store_sql(c->store, "UPDATE {streams} SET suspicion = '" STORE_REFILL
+	    "' WHERE name = '" STORE_TOPICS "'");
+	if (store_exec(c->store, "topics", asked, e) < 0)
+		return -1;
+	return *(uint64_t *)asked == 0 ? 0 : audit_note(c, 0, e);
+}
+
+static int
+republish_topics(struct ctl *c)
+{
+	uint64_t	asked = 1;
+	struct err	e;
+
+	if (c->conf->kafka.recover == RECOVER_OFF ||
+	    !store_can_audit_topics(c->store))
+		return ctl_refuse("set kafka.recover, run outboxctl schema "
+		    "upgrade", "no janitor looks whether topics lack messages");
+	if (!ctl_confirm(c, 1, "search of all topics", "made"))
+		return CTL_FAILED;
+	if (!c->args.dry_run && ctl_transaction(c, ask_janitor, &asked, &e) < 0)
+		return ctl_fail(c, &e);
+	if (asked == 0)
+		return ctl_refuse("start the daemon", "no janitor has looked "
+		    "at the topics yet");
+	print_done(c, asked, "the janitor looks up all delivered messages, and "
+	    "sends again what topics lack: see the log");
+	return CTL_DONE;
+}
+
 int
 stream_republish(struct ctl *c)
 {
 	struct republish	x = { .ctl = c, .relay = { .conf = c->conf,
 				    .keep = republish_keep } };
-	int			status = broker_needed(c);
+	int			status;
 
-	if (status != CTL_DONE)
+	if (conf_uses_kafka(c->conf) && !conf_goes_to_stream(c->conf))
+		return (status = ctl_connect(c)) == CTL_DONE ?
+		    republish_topics(c) : status;
+	if ((status = broker_needed(c)) != CTL_DONE)
 		return status;
 	if (c->conf->nats.stream[0] == '\0')
 		return ctl_refuse("set it", "nats.stream is not set, so there "
@@ -154,6 +194,8 @@ stream_republish(struct ctl *c)
 	x.relay.pubs[0] = bus_new(c->conf, "outboxctl");
 	if ((status = ctl_connect(c)) == CTL_DONE)
 		status = republish(&x);
+	if (status == CTL_DONE && conf_uses_kafka(c->conf))
+		status = republish_topics(c);
 	pub_free(&x.relay.pubs[0]);
 	return status;
 }
