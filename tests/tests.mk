@@ -7,7 +7,7 @@
 contract_tests = check_plan check_claim check_store check_db check_hostile \
 	check_block check_class check_fleet check_galera \
 	check_candidates check_bus \
-	check_verdict check_stream_audit check_driver
+	check_verdict check_stream_audit check_driver check_find
 system_tests = \
 	tests/system/run_health.sh \
 	tests/system/run_readers.sh \
@@ -84,6 +84,7 @@ system_tests = \
 	tests/system/run_in_doubt.sh \
 	tests/system/run_domain.sh \
 	tests/system/run_kafka_audit.sh \
+	tests/system/run_kafka_disk.sh \
 	tests/system/run_kafka_in_doubt.sh \
 	tests/system/run_kafka_operator.sh \
 	tests/system/run_kafka_routes.sh \
@@ -233,6 +234,7 @@ check_driver_SOURCES = tests/driver/check_driver.c \
 	tests/driver/driver_local.c \
 	tests/driver/driver_nats.c tests/driver/driver_test.h tests/unit/batch.c \
 	tests/unit/batch.h
+check_find_SOURCES = tests/kafka/check_find.c
 check_fleet_SOURCES = tests/store/check_fleet.c
 check_galera_SOURCES = tests/store/check_galera.c
 check_hostile_SOURCES = tests/mysql/check_hostile.c

@@ -111,7 +111,10 @@ time_out(struct flight *f, size_t i)
 		err_set(&e, "no answer in %lld ms", (long long)waited);
 	else
 		err_set(&e, "no answer within %lld ms", (long long)timeout);
-	/* A server says only by a complaint that it forbids a subject. */
+	/*
+	 * A server says only by a complaint that it forbids a subject.  One that
+	 * is searched for messages has partitions that are slow by themselves.
+	 */
 	if (line->complained == CLASS_PERMISSION)
 		relay_refuse(f, i, CLASS_PERMISSION, line->complaint.text);
 	else if (line->complained != CLASS_NONE)
@@ -119,7 +122,7 @@ time_out(struct flight *f, size_t i)
 	else if (line->nameless > 0) {
 		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (is_overtaken(f, i)) {
+	} else if (line->pub->ops->finds_in == NULL && is_overtaken(f, i)) {
 		/* Others were stored, and this one got no answer. */
 		f->res->stalled_ms = clock_ms() -
 		    later(relay_to(f, i)->heard_at, way->sent_at / 1000);

@@ -128,6 +128,20 @@ done
 wait "$PRODUCER"
 drains 60 'workers and broker, stopped and killed: all rows are sent'
 check_topic 'the topic is complete and in order, nothing twice'
+
+# Keys go to other partitions than before, where they were, too, are searched.
+produce --events 2000 --keys 300 --payload 100 --rate 400 --per-txn 5 &
+PRODUCER=$!
+pause 1500
+kill_fleet
+topic "$TOPIC" 6
+start_master
+wait "$PRODUCER"
+drains 60 'partitions are added: all rows are sent'
+"$LAB" check --socket "$SOCKET" --database app --kafka "$ADMIN" --json \
+    --topic "$TOPIC" --wait 10 2> /dev/null | sed -n '/^{/p' > "$DIR/check"
+is "$(jq -c '[.lost, .duplicated]' "$DIR/check")" '[0,0]' \
+    'the topic is complete, nothing twice'
 stops 'the daemon stops'
 
 # A follower that is in sync, and stands still: what the leader has nobody sees.
@@ -152,5 +166,24 @@ within 15 'a follower stands still: messages are in doubt' are_in_doubt 1
 pause 6000
 thaw
 drains 50 'and then all rows are sent'
+check_topic 'the topic is complete and in order, nothing twice'
+stops 'the daemon stops'
+
+# A partition without a leader: what may be in it waits, and that is told.
+FROZEN=("$(cat "$(. "$DIR/n2/env" && echo "$PIDFILE")")")
+TOPIC=lone
+"$SANDBOX" kafka-tool "$DIR/n1" TopicCommand --create --topic "$TOPIC" \
+    --replica-assignment 2 > "$DIR/kafka-tool" 2>&1
+clear_rows
+use_kafka "$BROKERS" "topic: $TOPIC"
+start_fleet
+produce --events 60 --keys 60 --payload 100 --bulk
+drains 20 'one replica: all rows are sent'
+freeze
+produce --events 60 --keys 60 --payload 100 --bulk
+within 60 'its broker stands still: status tells that messages are in doubt' \
+    problem
+thaw
+drains 60 'and then all rows are sent'
 check_topic 'the topic is complete and in order, nothing twice'
 done_testing

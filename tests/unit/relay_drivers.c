@@ -73,6 +73,18 @@ START_TEST(silence_is_judged_at_its_time)
 }
 END_TEST
 
+/* A partition may be slow, or held up by a quota, while others are not. */
+START_TEST(silence_of_a_partition_is_nobodys_fault)
+{
+	without_order();
+	fake_ops.finds_in = "topic";
+	script("abc", "sAA");
+	publish_as("FDD");
+	ck_assert(msgs[0].in_doubt);
+	fake_ops.finds_in = NULL;
+}
+END_TEST
+
 /* But who always breaks it has an end. */
 START_TEST(message_that_breaks_connections_has_an_end)
 {
@@ -223,6 +235,7 @@ add_drivers(TCase *tc)
 	tcase_add_test(tc, slow_one_is_overtaken_with_order);
 	tcase_add_loop_test(tc, silence_is_judged_at_its_time, 0,
 	    NROWS(silences));
+	tcase_add_test(tc, silence_of_a_partition_is_nobodys_fault);
 	tcase_add_test(tc, message_that_breaks_connections_has_an_end);
 	tcase_add_test(tc, silence_is_judged_over_batches);
 	tcase_add_test(tc, silence_of_the_broker_is_judged_over_batches);
