@@ -8,7 +8,7 @@
 # laravel: a poller is stopped; rails: one that died before it marked what it had
 # sent; debezium: the real Debezium Server, which needs Java 21 and is fetched by
 # mvn (750 MiB, kept); debezium_deletes: the application deletes its rows at once.
-# The application is illuminate/database in all of them.
+# The application is illuminate/database in all of them.  Also with KIND=mysql.
 . "${srcdir:-$(dirname "$0")/../..}/tests/lib/lib.sh"
 . "$srcdir/tests/lib/inline.sh"
 . "$srcdir/tests/lib/page.sh"
@@ -122,17 +122,20 @@ fetch_debezium() {
 # configure_debezium: its outbox router, with the rows as Debezium's manual has
 # them, and the payload as it is
 configure_debezium() {
+	local class=mariadb.MariaDbConnector tls=disable
+	[ "$KIND" = mariadb ] || { class=mysql.MySqlConnector; tls=disabled; }
 	mkdir -p "$DIR/debezium/config" "$DIR/debezium/data"
 	sql "CREATE USER 'debezium'@'127.0.0.1' IDENTIFIED BY 'debezium-secret';
 	    GRANT SELECT, RELOAD, SHOW DATABASES, LOCK TABLES, REPLICATION SLAVE,
 	    REPLICATION CLIENT ON *.* TO 'debezium'@'127.0.0.1'"
 	cat > "$DIR/debezium/config/application.properties" <<-EOF2
-	debezium.source.connector.class=io.debezium.connector.mariadb.MariaDbConnector
+	debezium.source.connector.class=io.debezium.connector.$class
 	debezium.source.database.hostname=127.0.0.1
 	debezium.source.database.port=$DB_PORT
 	debezium.source.database.user=debezium
 	debezium.source.database.password=debezium-secret
-	debezium.source.database.ssl.mode=disable
+	debezium.source.database.ssl.mode=$tls
+	debezium.source.driver.allowPublicKeyRetrieval=true
 	debezium.source.database.server.id=5401
 	debezium.source.topic.prefix=shop
 	debezium.source.table.include.list=app.outbox_events
