@@ -45,6 +45,7 @@ system_tests = \
 	tests/system/run_monitor.sh \
 	tests/system/run_api.sh \
 	tests/system/run_monitor_faults.sh \
+	tests/system/run_confined.sh \
 	tests/system/run_dashboard.sh \
 	tests/system/run_destinations.sh \
 	tests/system/run_http.sh \

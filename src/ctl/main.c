@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "ctl/complete.h"
@@ -306,9 +307,12 @@ main(int argc, char **argv)
 	int			 at, nwords, status;
 
 	environment_take();
-	/* There would be passwords and payloads in a core dump. */
+	/* There would be passwords and payloads in a core dump, or a debugger. */
 	if (setrlimit(RLIMIT_CORE, &none) < 0)
 		ctl_error("setrlimit: %s", strerror(errno));
+#ifndef __SANITIZE_ADDRESS__		/* it traces itself */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
 	/* Was JSON asked for?  Errors in the arguments are told in it, too. */
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
 		if (strcmp(argv[i], "--json") == 0)

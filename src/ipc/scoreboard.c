@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,6 +71,29 @@ scoreboard_create(const char *path, int *fd, struct err *e)
 		t->destinations[i].taken = t->destinations[i].failed = 0;
 	scoreboard_close(old);
 	return b;
+}
+
+int
+scoreboard_keep_own(struct scoreboard *b, int fd, struct err *e)
+{
+	char	path[40], *at = (char *)b;
+	size_t	page = (size_t)sysconf(_SC_PAGESIZE), size = sizeof(*b);
+	size_t	own = offsetof(struct scoreboard, lines[SCOREBOARD_MONITOR]) /
+		    page * page;
+	int	ro, rc = 0;
+
+	/* What is mapped from such a descriptor can never be written. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if ((ro = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return err_set(e, "%s: %s", path, strerror(errno));
+	if (mmap(at, own, PROT_READ, MAP_SHARED | MAP_FIXED, ro, 0) ==
+	    MAP_FAILED || mmap(at + own, size - own, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_FIXED, fd, (off_t)own) == MAP_FAILED)
+		rc = err_set(e, "mmap: %s", strerror(errno));
+	close(ro);
+	if (rc == 0)
+		close(fd);
+	return rc;
 }
 
 /* A lock of fcntl(2) on the whole file; it belongs to one process. */

@@ -3,6 +3,7 @@
  *
  * A mapped file in the run directory.  Each process writes only its own line,
  * the outages and the suspects, and the janitor the backlog; any process reads.
+ * The monitor can write nothing but its line and what is behind it.
  * Use it for display, signs of life, and hints to processes of this master: who
  * wakes whom.  Never decide about data by it.
  *
@@ -28,12 +29,14 @@
 #include "common/label_set.h"
 #include "common/suspect.h"
 
-#define SCOREBOARD_MAGIC	0x4f425849	/* "OBXI", of this layout */
-#define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 8)
+#define SCOREBOARD_MAGIC	0x4f42584a	/* "OBXJ", of this layout */
+#define SCOREBOARD_LINES	(CONF_MAX_WORKERS + 10)
 #define SCOREBOARD_LISTENER	CONF_MAX_WORKERS	/* its line */
 #define SCOREBOARD_JANITOR	(CONF_MAX_WORKERS + 1)	/* its line */
 #define SCOREBOARD_MASTER	(CONF_MAX_WORKERS + 2)	/* its line */
-#define SCOREBOARD_MONITOR	(CONF_MAX_WORKERS + 3)	/* its line */
+#define SCOREBOARD_MONITOR	(SCOREBOARD_LINES - 1)	/* its line: those
+					   before it are spare, so that no
+					   other one is on its pages */
 
 /* Longer than any call of the listener: after such a silence it hangs. */
 #define LISTENER_SILENCE_MS	30000
@@ -127,6 +130,7 @@ struct scoreboard_line {
 	int32_t		 pid;
 	uint32_t	 state;		/* enum scoreboard_state */
 	uint32_t	 generation;	/* of its configuration */
+	uint32_t	 sandbox;	/* SANDBOX_...: what holds for it */
 	int64_t		 state_since;	/* clock_ms() */
 	int64_t		 started_at;	/* clock_ms() */
 	int64_t		 alive_at;	/* clock_ms(), the last sign of life */
@@ -216,7 +220,6 @@ struct scoreboard {
 	char			 stderr_file[256];	/* path of the file
 					   that is the master's standard error;
 					   "": it is none */
-	struct scoreboard_line	 lines[SCOREBOARD_LINES];
 	struct outage		 outages[SCOREBOARD_OUTAGES];
 	struct suspect		 suspects[SUSPECTS];
 
@@ -231,7 +234,10 @@ struct scoreboard {
 	struct totals		 totals[SCOREBOARD_LINES];
 	struct figures_set	 figures[CONF_MAX_WORKERS];	/* destinations */
 	uint64_t		 restarts[TOTALS_ROLES][TOTALS_ENDS];
-	struct throughput	 throughput;	/* written by the monitor */
+
+	/* Written by the monitor: the last line, and what is behind it. */
+	struct scoreboard_line	 lines[SCOREBOARD_LINES];
+	struct throughput	 throughput;
 };
 
 /*
@@ -243,6 +249,13 @@ struct scoreboard {
 struct scoreboard	*scoreboard_create(const char *path, int *fd,
 			    struct err *);
 void			 scoreboard_close(struct scoreboard *);
+
+/*
+ * In the monitor: make all but its own part read-only, and close fd, so that
+ * nothing makes it writable again.  -1: see err; fd stays open.
+ */
+int			 scoreboard_keep_own(struct scoreboard *, int fd,
+			    struct err *);
 
 /*
  * From now on the calling process is the living master: it locks the file.  The

@@ -54,12 +54,7 @@ struct listener {
 static void
 listener_sign_of_life(struct listener *d, int64_t now)
 {
-	struct err	e;
-
 	scoreboard_alive(d->a->line, now);
-	if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-		log_error("cannot reopen the log: %s; still writing to the old "
-		    "file", e.text);
 }
 
 static void
@@ -290,6 +285,7 @@ listener_main(const struct listener_args *a)
 
 	sig_leave_at_once();
 	setproctitle("-outbox-master: listener");
+	listener_confine(a);
 	reconnect_init(&d.reconnect, "binlog");
 	d.reconnect.backoff.ceiling_ms = DB_PAUSE_MS;
 	d.reconnect.follows = true;

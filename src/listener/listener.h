@@ -10,6 +10,7 @@
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
 #include "conf/conf.h"
+#include "util/file_stamp.h"
 
 /* All borrowed. */
 struct listener_args {
@@ -20,6 +21,16 @@ struct listener_args {
 	struct totals		*totals;	/* the same */
 	struct outage		*database;	/* of the scoreboard */
 };
+
+/*
+ * Files that it may open, of the configuration: after a change of one another
+ * listener is needed.  Returns how many there are.
+ */
+size_t	listener_files(const struct conf *,
+	    const char *files[FILE_STAMP_MAX]);
+
+/* confine.c: give up all that a listener need not do. */
+void	listener_confine(const struct listener_args *);
 
 bool	listener_is_wanted(const struct conf *);
 

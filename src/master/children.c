@@ -29,6 +29,7 @@
 #include "util/xalloc.h"
 #include "worker/worker.h"
 
+#define STAMP_MS	1000	/* between looks at files of helpers */
 #define REPLACE_POLL_MS	50	/* poll interval during a rolling restart */
 
 static int
@@ -103,12 +104,14 @@ run_monitor(struct master *m, struct slot *s)
 				    .channel = m->agents.monitors,
 				    .scoreboard = m->scoreboard,
 				    .line = s->line };
+	struct err		e;
 
 	/* It parses what strangers send: it keeps nothing that it need not. */
 	wakeup_close(&m->wakeup);
 	close(m->predecessors_fd);
-	close(m->scoreboard_fd);
 	daemon_leave_lock();
+	if (scoreboard_keep_own(m->scoreboard, m->scoreboard_fd, &e) < 0)
+		log_warn("the scoreboard stays writable: %s", e.text);
 	return monitor_main(&a);
 }
 
@@ -118,13 +121,17 @@ static const struct helper {
 	int64_t		 silence_ms;	/* longest wait for a server */
 	bool		(*is_wanted)(const struct conf *);	/* NULL: always */
 	int		(*run)(struct master *, struct slot *);
+	size_t		(*files)(const struct conf *,
+			    const char *[FILE_STAMP_MAX]);
+			/* it is confined: it opens neither the log again nor
+			   these once they are others; NULL: it is not */
 } helpers[NHELPERS] = {
 	[LISTENER] = { "listener", SCOREBOARD_LISTENER, LISTENER_SILENCE_MS,
-	    listener_is_wanted, run_listener },
+	    listener_is_wanted, run_listener, listener_files },
 	[JANITOR] = { "janitor", SCOREBOARD_JANITOR, JANITOR_SILENCE_MS,
-	    NULL, run_janitor },
+	    NULL, run_janitor, NULL },
 	[MONITOR] = { "monitor", SCOREBOARD_MONITOR, MONITOR_SILENCE_MS,
-	    NULL, run_monitor },
+	    NULL, run_monitor, monitor_files },
 };
 
 static void
@@ -191,6 +198,15 @@ start_worker(struct master *m, struct slot *s)
 	    "worker %u: pid %d started as %s", s->index, (int)s->pid, s->id);
 }
 
+static uint64_t
+stamp_of(const struct master *m, unsigned i)
+{
+	const char	*files[FILE_STAMP_MAX];
+
+	return helpers[i].files == NULL ? 0 :
+	    file_stamp(files, helpers[i].files(m->conf, files));
+}
+
 static void
 start_helper(struct master *m, unsigned i, int64_t now)
 {
@@ -206,10 +222,31 @@ start_helper(struct master *m, unsigned i, int64_t now)
 		slot_started(s, -1, m->gen, now);
 		return;
 	}
+	m->kept[i] = (struct kept){ .log = log_opens(),
+	    .files = stamp_of(m, i), .seen_at = now };
 	start_child(m, s, helpers[i].run);
 	if (i == MONITOR)
 		agents_opened(&m->agents);
 	s->line->pid = (int32_t)s->pid;
+}
+
+/*
+ * What is confined keeps what it was born with, log, tokens, certificates; for
+ * others another one is needed.
+ */
+static bool
+is_outdated(struct master *m, unsigned i, int64_t now)
+{
+	struct kept	*b = &m->kept[i];
+
+	if (helpers[i].files == NULL)
+		return false;
+	if (b->log != log_opens())
+		return true;
+	if (now - b->seen_at < STAMP_MS)
+		return false;
+	b->seen_at = now;
+	return b->files != stamp_of(m, i);
 }
 
 /* Is a worker being replaced?  A reload replaces one at a time. */
@@ -278,7 +315,8 @@ children_converge(struct master *m, int64_t now)
 		struct slot	*s = &m->helpers[i];
 		bool		 want = wants_helper(m, i);
 
-		if (s->pid != 0 && (!want || s->gen != m->gen))
+		if (s->pid != 0 && (!want || s->gen != m->gen ||
+		    is_outdated(m, i, now)))
 			slot_ask(s, ASK_LEAVE, stop_by);
 		else if (want && slot_is_due(s, now))
 			start_helper(m, i, now);
@@ -380,6 +418,18 @@ children_reap(struct master *m, int64_t now)
 			m->wound_up[s->index] = true;
 			start_worker(m, s);
 		}
+	}
+}
+
+void
+children_reopen_logs(const struct master *m)
+{
+	for (unsigned i = 0; i < NCHILDREN; i++) {
+		const struct slot *s = &m->slots[i];
+
+		if (s->pid != 0 && (s < m->helpers ||
+		    helpers[s - m->helpers].files == NULL))
+			kill(s->pid, SIGUSR1);
 	}
 }
 

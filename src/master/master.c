@@ -57,9 +57,7 @@ reopen_logs(struct master *m)
 		log_head_write("the log was opened again", m->conf,
 		    m->a->conf_path, m->gen);
 	/* The master first: its line is the first one of a new file. */
-	for (unsigned i = 0; i < NCHILDREN; i++)
-		if (m->slots[i].pid != 0)
-			kill(m->slots[i].pid, SIGUSR1);
+	children_reopen_logs(m);
 }
 
 static void

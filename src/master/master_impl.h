@@ -43,6 +43,11 @@ struct master {
 	char				*outboxctl;	/* its path */
 	struct starter			 starter;
 	struct agents			 agents;
+	struct kept {
+		unsigned		 log;		/* see log_opens() */
+		uint64_t		 files;		/* see file_stamp() */
+		int64_t			 seen_at;	/* that; clock_ms() */
+	}				 kept[NHELPERS];	/* since their birth */
 	struct door			 doors[NDOORS];	/* of the monitor */
 	int				 scoreboard_fd;	/* has its lock */
 	int				 predecessors_fd;
@@ -59,6 +64,9 @@ int64_t	children_deadline(const struct master *, int64_t now);
 
 /* Note those that have ended. */
 void	children_reap(struct master *, int64_t now);
+
+/* Tell those that can open the log; the others are replaced. */
+void	children_reopen_logs(const struct master *);
 
 /* Does one run? */
 bool	children_run(const struct master *);

@@ -238,14 +238,6 @@ events_turn(struct monitor *m)
 }
 
 void
-events_revoke(struct monitor *m)
-{
-	for (struct stream *s = m->streams; s != NULL; s = s->next)
-		if (s->has_token && !s->gives_way)
-			give_way(s);
-}
-
-void
 events_end(struct monitor *m)
 {
 	int64_t	until = clock_ms() + END_MS;

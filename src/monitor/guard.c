@@ -25,34 +25,24 @@
 #include "util/secret.h"
 #include "util/xalloc.h"
 
-bool
+void
 guard_read_tokens(struct monitor *m)
 {
 	const struct conf	*conf = m->a->conf;
-	struct err		 token = { 0 }, operator = { 0 };
-	struct people		 now;
 	char			*secret;
-	bool			 changed;
 
-	(void)people_read(&now, conf, &token);
-	if (memcmp(&now, &m->people, sizeof(now)) != 0)
-		events_revoke(m);
-	m->people = now;
+	(void)people_read(&m->people, conf, &m->bad_token);
+	if (!people_may_act(&m->people) ||
+	    conf->mysql.operator.user[0] == '\0')
+		return;
 	/* Could outboxctl log in as the operator? */
-	if (people_may_act(&now) && conf->mysql.operator.user[0] != '\0') {
-		secret = secret_read(conf->mysql.operator.password_file,
-		    conf->mysql.operator.password_env, &operator);
-		if (secret == NULL)
-			err_in(&operator, "monitor.tokens and "
-			    "monitor.token_file allow changes, but "
-			    "mysql.operator cannot be used");
-		secret_free(secret);
-	}
-	changed = strcmp(token.text, m->bad_token.text) != 0 ||
-	    strcmp(operator.text, m->bad_operator.text) != 0;
-	m->bad_token = token;
-	m->bad_operator = operator;
-	return changed;
+	secret = secret_read(conf->mysql.operator.password_file,
+	    conf->mysql.operator.password_env, &m->bad_operator);
+	if (secret == NULL)
+		err_in(&m->bad_operator, "monitor.tokens and "
+		    "monitor.token_file allow changes, but mysql.operator "
+		    "cannot be used");
+	secret_free(secret);
 }
 
 bool

@@ -87,8 +87,6 @@ turn(struct monitor *m)
 	scoreboard_alive(m->a->line, m->now);
 	if (m->now - m->sampled_at >= SAMPLE_MS) {
 		throughput_sample(m->a->scoreboard, time(NULL));
-		if (guard_read_tokens(m))
-			show_trouble(m);
 		m->sampled_at = m->now;
 	}
 	next = sooner(next, server_accept(m));
@@ -108,14 +106,9 @@ turn(struct monitor *m)
 static void
 run(struct monitor *m)
 {
-	struct err	e;
-
 	while (!got_term && !got_handover && !got_orphaned) {
 		wait_until(m, turn(m));
 		m->now = clock_ms();
-		if (sig_took(&got_usr1) && log_reopen(&e) < 0)
-			log_error("cannot reopen the log: %s; still writing to "
-			    "the old file", e.text);
 		log_retry();
 	}
 	events_end(m);
@@ -136,11 +129,12 @@ monitor_main(const struct monitor_args *a)
 	m = (struct monitor){ .a = a, .now = clock_ms() };
 	gethostname(m.host, sizeof(m.host) - 1);
 	questions_init(&m.questions, &none, a->channel);
-	(void)guard_read_tokens(&m);
-	show_trouble(&m);
-	if (server_start(&m, &e) == 0)
+	guard_read_tokens(&m);
+	if (server_start(&m, &e) == 0) {
+		monitor_confine(&m);
+		show_trouble(&m);
 		run(&m);
-	else {
+	} else {
 		log_error("%s", e.text);
 		status = EXIT_FAILED;
 	}

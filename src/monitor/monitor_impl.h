@@ -45,11 +45,8 @@ struct monitor {
 	int64_t			  now;		/* clock_ms(), of this turn */
 };
 
-/*
- * guard.c: read the tokens again, so that one that was replaced or removed
- * counts at once; true if another thing is wrong now.
- */
-bool	guard_read_tokens(struct monitor *);
+/* guard.c: read the tokens, and note what is wrong with them. */
+void	guard_read_tokens(struct monitor *);
 
 /*
  * wait.c: the request waits until the question is done, or for patience_ms;
@@ -85,11 +82,11 @@ int64_t	events_turn(struct monitor *);
 /* The client reads none any more. */
 void	events_forget(struct monitor *, const struct client *);
 
-/* A token is another one now: end those of people; they come again. */
-void	events_revoke(struct monitor *);
-
 /* End all of them, so that no client takes it for an error; blocks shortly. */
 void	events_end(struct monitor *);
+
+/* confine.c: give up all that a monitor need not do; nothing is opened then. */
+void	monitor_confine(struct monitor *);
 
 /* server.c: the HTTP server; -1: see err. */
 int	server_start(struct monitor *, struct err *);

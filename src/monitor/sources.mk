@@ -3,6 +3,7 @@ liboutbox_a_SOURCES += \
 	src/monitor/answer.c \
 	src/monitor/ask.c \
 	src/monitor/client.c src/monitor/client.h \
+	src/monitor/confine.c \
 	src/monitor/door.c src/monitor/door.h \
 	src/monitor/events.c \
 	src/monitor/exposition.c src/monitor/exposition.h \

@@ -110,6 +110,9 @@ bool		 db_is_vtgate(const struct db *);
 /* Does each connection of this configuration use TLS? */
 bool		 db_uses_tls(const struct conf *);
 
+/* The port of an item of mysql.hosts. */
+unsigned	 db_port(const char *host);
+
 /*
  * Run a statement; what names it in the error.  *matched, which may be NULL,
  * is the number of rows that satisfied the WHERE (for an INSERT: inserted).

@@ -56,6 +56,14 @@ split_host(const char *text, char *host, size_t size)
 	return port;
 }
 
+unsigned
+db_port(const char *host)
+{
+	char	name[256];
+
+	return split_host(host, name, sizeof(name));
+}
+
 bool
 db_uses_tls(const struct conf *conf)
 {

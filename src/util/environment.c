@@ -112,6 +112,14 @@ read_all(int fd, size_t *size)
 }
 
 void
+environment_wipe(void)
+{
+	for (char **p = environ; p != NULL && *p != NULL; p++)
+		explicit_bzero(*p, strlen(*p));
+	clearenv();
+}
+
+void
 environment_take(void)
 {
 	const char	*number = getenv(NAME);

@@ -18,6 +18,9 @@ char	**environment_hand_over(int *fd);
 int	 environment_add(int fd, const char *variable);
 int	 environment_keep(int fd);
 
+/* In a process that needs none of them: overwrite and forget them. */
+void	environment_wipe(void);
+
 /* At the start of main(): take them, if they were handed over. */
 void	 environment_take(void);
 

@@ -50,6 +50,8 @@ static struct {
 } out = { .level = LOG_LVL_INFO, .to = { .fd = STDERR_FILENO },
 	  .role = "outbox-master", .worker = -1 };
 
+static unsigned	opens;
+
 static struct {
 	uint64_t	 all;		/* since the start of the process */
 	uint64_t	 untold;
@@ -110,6 +112,7 @@ replace_fd(int fd)
 {
 	if (fd == out.to.fd)
 		return;
+	opens++;
 	line_output_end(&out.to);
 	if (out.to.fd > STDERR_FILENO)
 		close(out.to.fd);
@@ -188,6 +191,12 @@ log_reopen(struct err *e)
 		return -1;
 	replace_fd(fd);
 	return 0;
+}
+
+unsigned
+log_opens(void)
+{
+	return opens;
 }
 
 static size_t

@@ -74,6 +74,12 @@ void	log_to(void (*)(void *, enum log_level, const char *text), void *,
  */
 int	log_reopen(struct err *);
 
+/*
+ * How often the log was opened: a process that was forked earlier has the one
+ * before.
+ */
+unsigned	log_opens(void);
+
 /* The lines of this process that were lost since its start. */
 uint64_t log_lost(void);
 

@@ -7,6 +7,7 @@ liboutbox_a_SOURCES += \
 	src/util/environment.c src/util/environment.h \
 	src/util/err.c src/util/err.h \
 	src/util/fault.h \
+	src/util/file_stamp.c src/util/file_stamp.h \
 	src/util/histogram.c src/util/histogram.h \
 	src/util/isolate.c src/util/isolate.h \
 	src/util/json_text.c src/util/json_text.h \
@@ -16,6 +17,7 @@ liboutbox_a_SOURCES += \
 	src/util/outage.c src/util/outage.h \
 	src/util/printable.c src/util/printable.h \
 	src/util/reconnect.c src/util/reconnect.h \
+	src/util/sandbox.c src/util/sandbox.h \
 	src/util/secret.c src/util/secret.h \
 	src/util/sequence_set.c src/util/sequence_set.h \
 	src/util/sig.c src/util/sig.h \

@@ -48,7 +48,7 @@ exits 0 'doctor in a healthy setup: exit status 0' doctor
 is "$(lines fail)" '' 'doctor in a healthy setup: no line begins with fail'
 is "$(lines '(warn|advice)' | grep -v ' no_daemon: ')" '' 'doctor in a healthy setup: nothing but ok'
 is "$(tables)" "$before" 'doctor changes no table'
-for check in configuration secrets 'run directory' database server 'database tls' clock \
+for check in configuration secrets 'run directory' sandbox database server 'database tls' clock \
     tables 'time zone' settings grants types plans 'broker tls' broker stream \
     'broker rights' 'broker store'; do
 	like "$(lines ok)" "^ok +$check: " "doctor reports on: $check"

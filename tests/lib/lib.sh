@@ -274,7 +274,7 @@ start_fleet() {
 
 # Children that work on messages, or those of another program
 worker_pids() { ps -o pid=,args= --ppid "$1" |
-    awk '!/outbox-master: (janitor|listener|monitor)/ { print $1 }'; }
+    awk '!/outbox-master: (janitor|listener|monitor)|outboxctl / { print $1 }'; }
 id_of() { sql "SELECT id FROM outbox_workers WHERE pid = $1"; }
 all_owned() { is_sql 'SELECT COUNT(*) > 0 AND COUNT(*) = SUM(COALESCE(lease_until > NOW(6), 0)) FROM outbox_partitions' 1; }
 is_drained() { is_sql 'SELECT COUNT(*) FROM outbox WHERE published_at IS NULL' 0; }

@@ -486,27 +486,6 @@ START_TEST(stream_gives_way)
 }
 END_TEST
 
-/* A token that was replaced is of no use, for what was begun with it, too. */
-START_TEST(stream_ends_with_its_token)
-{
-	bool	open;
-
-	begin_server();
-	ck_assert_uint_eq(count_streams(1, TOKEN), 1);
-	ck_assert_uint_eq(count_streams(1, ""), 1);
-	ck_assert(!guard_read_tokens(&m));
-	hear(readers[0], &open);
-	ck_assert(open);
-	read_people("another-token-of-today");
-	hear(readers[0], &open);
-	ck_assert(!open);
-	hear(readers[1], &open);
-	ck_assert(open);
-	end_readers();
-	end_server();
-}
-END_TEST
-
 /*
  * People
  */
@@ -662,5 +641,4 @@ add_requests(Suite *s)
 	tcase_add_test(tc, kept_answers_have_a_bound);
 	tcase_add_test(tc, token_has_its_streams);
 	tcase_add_test(tc, stream_gives_way);
-	tcase_add_test(tc, stream_ends_with_its_token);
 }

@@ -16,6 +16,7 @@ static const struct check {
 } checks[] = {
 	{ doctor_secrets, false, false },
 	{ doctor_run_directory, false, false },
+	{ doctor_sandbox, false, false },
 	{ doctor_connect, false, false },
 	{ doctor_cluster, true, false },
 	{ doctor_hosts, false, false },

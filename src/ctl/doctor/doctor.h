@@ -48,6 +48,7 @@ void	doctor_kafka(struct doctor *);
 /* doctor_local.c */
 void	doctor_secrets(struct doctor *);
 void	doctor_run_directory(struct doctor *);
+void	doctor_sandbox(struct doctor *);
 
 /* doctor_db.c; all but the first need a connection */
 void	doctor_connect(struct doctor *);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl/state/state.h"
 #include "util/display.h"
 #include "util/xalloc.h"
 
@@ -133,4 +134,45 @@ doctor_run_directory(struct doctor *d)
 	else
 		doctor_say(d, DOCTOR_OK, "run directory", "%s", dir);
 	free(copy);
+}
+
+/* Does the kernel refuse this to the process?  One that does not run, or has
+   just been started, is left out. */
+static bool
+is_confined(const json_t *here, const char *process, const char *what)
+{
+	const json_t	*o = json_object_get(here, process);
+	json_t		*v;
+	size_t		 i;
+
+	json_array_foreach(json_object_get(o, "sandbox"), i, v)
+		if (strcmp(json_string_value(v), what) == 0)
+			return true;
+	return !json_is_object(o) ||
+	    strcmp(member_text(o, "state"), "starting") == 0;
+}
+
+/* An old kernel, a container or the build may be without it. */
+void
+doctor_sandbox(struct doctor *d)
+{
+	json_t	*here = state_this_host(d->ctl);
+
+	if (!json_is_object(here))
+		doctor_say(d, DOCTOR_OK, "sandbox", "no daemon runs here");
+	else if (!is_confined(here, "monitor", "calls") ||
+	    !is_confined(here, "listener", "calls"))
+		doctor_say(d, DOCTOR_ADVICE, "sandbox", "this kernel or build "
+		    "has no seccomp: whoever gets code into the monitor or the "
+		    "listener may do what the daemon's user may");
+	else if (!is_confined(here, "listener", "files") ||
+	    !is_confined(here, "listener", "ports"))
+		doctor_say(d, DOCTOR_ADVICE, "sandbox", "this kernel or build "
+		    "has no Landlock, or checks no ports: the listener starts "
+		    "no program, but may open and connect to what the daemon's "
+		    "user may");
+	else
+		doctor_say(d, DOCTOR_OK, "sandbox", "monitor and listener "
+		    "start no program and open no file but their own");
+	json_decref(here);
 }

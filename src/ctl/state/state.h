@@ -179,10 +179,11 @@ const char *state_parked_text(char text[STATE_PARKED_SIZE],
  *		none), last_error and last_error_at
  *
  * Each process has pid, generation, state, state_ms, up_ms, silent_ms,
- * kernel_state (the letter of ps; "" if it is not known here), log_lost, why
- * (of a wait, or of statements that fail for seconds; of the listener also why
- * workers poll), why_since, last_error and last_error_at.  Members that end in
- * _ms are durations up to now; class is a word of error_class_word().
+ * kernel_state (the letter of ps; "" if it is not known here), sandbox (a list:
+ * calls, files, ports, as in sandbox.h), log_lost, why (of a wait, or of
+ * statements that fail for seconds; of the listener also why workers poll),
+ * why_since, last_error and last_error_at.  Members that end in _ms are
+ * durations up to now; class is a word of error_class_word().
  */
 json_t	*state_this_host(const struct ctl *);
 

@@ -9,6 +9,7 @@
 
 #include "ipc/scoreboard.h"
 #include "util/clock.h"
+#include "util/sandbox.h"
 #include "ipc/daemon.h"
 #include "ctl/state/state_impl.h"
 #include "util/xalloc.h"
@@ -78,6 +79,23 @@ kernel_state(pid_t pid)
 }
 
 /* What each process has; null: it does not run. */
+/* What the kernel refuses to this process. */
+static json_t *
+sandbox_json(uint32_t flags)
+{
+	static const struct {
+		uint32_t	 flag;
+		const char	*word;
+	} words[] = { { SANDBOX_CALLS, "calls" }, { SANDBOX_FILES, "files" },
+	    { SANDBOX_PORTS, "ports" } };
+	json_t	*list = json_array();
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (flags & words[i].flag)
+			json_array_append_new(list, json_string(words[i].word));
+	return list;
+}
+
 static json_t *
 process_json(const struct scoreboard_line *l, int64_t now)
 {
@@ -103,6 +121,7 @@ process_json(const struct scoreboard_line *l, int64_t now)
 	    "silent_ms", (json_int_t)(now - l->alive_at),
 	    "log_lost", (json_int_t)l->log_lost);
 	json_object_set_new(o, "kernel_state", kernel_state(l->pid));
+	json_object_set_new(o, "sandbox", sandbox_json(l->sandbox));
 	json_object_set_new(o, "why", since == 0 ? json_null() :
 	    state_text(why, sizeof(struct err)));
 	json_object_set_new(o, "why_since", since == 0 ? json_null() :

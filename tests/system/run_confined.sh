@@ -1,0 +1,277 @@
+#!/usr/bin/env bash
+# Hostile code in the monitor, which parses what strangers send: it reads no
+# secret, opens no file, starts no program, and the relay goes on.  A preloaded
+# library is that code: it runs where the monitor's HTTP server would, and in the
+# listener where the client library would.
+. "${srcdir:-$(dirname "$0")/../..}/tests/lib/ctl.sh"
+
+CC=${CC:-cc}
+command -v "${CC%% *}" > /dev/null || skip_all "no compiler"
+cat > "$DIR/hostile.c" <<'C'
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Pointers: that is all there is to know of the library here. */
+int	MHD_run(void *);
+void	json_object_seed(size_t);
+void	*mysql_init(void *);
+
+static int	(*real)(void *);
+static void	*(*real_init)(void *);
+static int	maps = -1;
+static const char *whose = "monitor";
+static char	files[4][300], secrets[2][64];
+
+/* What is written here comes after the filter, so it goes by no libc. */
+static void
+say(const char *what, const char *of, long rc)
+{
+	char	text[500];
+	int	n = snprintf(text, sizeof(text), "hostile %s: %s %.300s: %s\n",
+		    whose, what, of, rc < 0 ? strerror(errno) : "DONE");
+
+	(void)!write(STDERR_FILENO, text, (size_t)n);
+}
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	const char	*list = getenv("HOSTILE_FILES");
+
+	*(void **)&real = dlsym(RTLD_NEXT, "MHD_run");
+	*(void **)&real_init = dlsym(RTLD_NEXT, "mysql_init");
+	for (int i = 0; list != NULL && i < 4; i++)
+		if (sscanf(list, "%299s", files[i]) == 1)
+			list += strspn(list, " ") + strlen(files[i]);
+	if (getenv("HOSTILE_SECRETS") != NULL)
+		sscanf(getenv("HOSTILE_SECRETS"), "%63s %63s", secrets[0],
+		    secrets[1]);
+}
+
+/* Before the filter: later this is refused. */
+void
+json_object_seed(size_t seed)
+{
+	void	(*next)(size_t);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "json_object_seed");
+	maps = open("/proc/self/maps", O_RDONLY);
+	next(seed);
+}
+
+/* They stand here from behind, or they would be found. */
+static int
+is_at(const char *p, const char *behind)
+{
+	size_t	n = strlen(behind);
+
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != behind[n - 1 - i])
+			return 0;
+	return n > 0;
+}
+
+/* All memory that can be read, but for what is shared and large. */
+static void
+search(void)
+{
+	static char	 text[200000];
+	ssize_t		 n = 0, k;
+	unsigned long	 from, to;
+	char		 mode[8], *line;
+	int		 found = 0;
+
+	while ((k = read(maps, text + n, sizeof(text) - 1 - (size_t)n)) > 0)
+		n += k;
+	for (line = strtok(text, "\n"); line != NULL;
+	    line = strtok(NULL, "\n")) {
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 ||
+		    mode[0] != 'r' || mode[3] == 's' ||
+		    strstr(line, "[v") != NULL)
+			continue;
+		for (const char *p = (const char *)from; p < (const char *)to -
+		    64; p++)
+			for (int i = 0; i < 2; i++)
+				if (is_at(p, secrets[i])) {
+					found++;
+					say(i == 0 ? "find password at" :
+					    "find token at", line, 0);
+				}
+	}
+	errno = ENOENT;
+	say("find", "secrets in memory", n <= 0 || found > 0 ? found : -1);
+}
+
+static void
+attack(void)
+{
+	pid_t		 master = getppid();
+	char		*none[] = { NULL }, word[64];
+	int		 fds[2] = { -1, -1 };
+	long		 child;
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct iovec	 here = { word, 1 }, there = { &real, 1 };
+
+	for (int i = 0; i < 4; i++) {
+		say("open", files[i], open(files[i], O_RDONLY));
+		say("write", files[i], open(files[i], O_WRONLY | O_APPEND));
+	}
+	say("make", "a file", open("hostile.new", O_WRONLY | O_CREAT, 0600));
+	say("open by", "openat2", syscall(437, AT_FDCWD, "/etc/passwd",
+	    (long[3]){ 0 }, 24L));
+	say("remove", files[1], unlink(files[1]));
+	say("chmod", files[1], chmod(files[1], 0666));
+	child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0)
+		_exit(0);
+	say("fork", "a process", child);
+	say("make", "a socket", socket(AF_INET, SOCK_STREAM, 0));
+	say("make", "socket pairs", socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	for (int fd = 3; fd < 64 && errno != EPERM; fd++)
+		say("connect", "a socket", connect(fd, (void *)&at, sizeof(at)));
+	say("connect", "a socket", connect(3, (void *)&at, sizeof(at)));
+	say("make", "an io_uring", syscall(425, 1L, (long[20]){ 0 }));
+	say("trace", "the master", ptrace(PTRACE_ATTACH, master, 0, 0));
+	say("read", "the master's memory", process_vm_readv(master, &here, 1,
+	    &there, 1, 0));
+	say("take", "a descriptor", syscall(438, master, 0L, 0L));
+	say("become", "root", setuid(0));
+	search();
+	say("execute", "/bin/true", execve("/bin/true", none, none));
+	say("kill", "the master", kill(master, SIGKILL));
+	say("end", "of all", 0);
+}
+
+/* The last call before the filter; then the monitor works as always. */
+int
+MHD_run(void *d)
+{
+	static int	done;
+
+	if (!done++)
+		attack();
+	return real(d);
+}
+
+static void
+attack_from_listener(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	char		*none[] = { NULL };
+
+	whose = "listener";
+	at.sin_port = htons((uint16_t)atoi(getenv("HOSTILE_PORT")));
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	say("open", "its own password", open(files[1], O_RDONLY));
+	for (int i = 0; i < 4; i++)
+		if (i != 1)
+			say("open", files[i], open(files[i], O_RDONLY));
+	say("write", files[1], open(files[1], O_WRONLY));
+	say("make", "a file", open("hostile.new", O_WRONLY | O_CREAT, 0600));
+	say("remove", files[3], unlink(files[3]));
+	say("connect", "elsewhere", connect(socket(AF_INET, SOCK_STREAM, 0),
+	    (void *)&at, sizeof(at)));
+	say("execute", "/bin/true", execve("/bin/true", none, none));
+	say("trace", "the master", ptrace(PTRACE_ATTACH, getppid(), 0, 0));
+	say("kill", "the master", kill(getppid(), SIGKILL));
+	say("end", "of all", 0);
+}
+
+/* Of the processes that use the library, that one: others may start programs. */
+void *
+mysql_init(void *db)
+{
+	static int	done;
+
+	if (!done++ && prctl(PR_GET_SECCOMP) == 2)
+		attack_from_listener();
+	return real_init(db);
+}
+C
+
+# shellcheck disable=SC2086
+$CC -D_GNU_SOURCE -O1 -shared -fPIC -o "$DIR/hostile.so" "$DIR/hostile.c" \
+    -ldl 2> "$DIR/cc.log" || skip_all "no library: $(head -n 1 "$DIR/cc.log")"
+
+TOKEN=0123456789abcdef-token
+SOCK=$DIR/run/outbox.monitor.sock
+start_servers
+keep_secret "$DIR/token" "$TOKEN"
+keep_secret "$DIR/password" "$OUTBOX_PW"
+WAKE='binlog: auto' write_conf
+as_operator
+op="password_file: $DIR/password, operator: {user: operator, password_env: OUTBOX_PW}"
+sed -i "s|^\(mysql:.*\)password_env: OUTBOX_PW|\1$op|" "$CONF"
+echo "monitor: {token_file: $DIR/token}" >> "$CONF"
+
+is_code() { [ "$(curl -s -o "$DIR/body" -m 10 -w '%{http_code}' \
+    --unix-socket "$SOCK" "http://localhost$2")" = "$1" ]; }
+monitor_pid() { pgrep -P "$MASTER" -f 'outbox-master: monitor'; }
+
+(
+	LD_PRELOAD=$DIR/hostile.so
+	HOSTILE_FILES="/etc/passwd $DIR/password $CONF $DIR/token"
+	HOSTILE_SECRETS="$(rev <<< "$OUTBOX_PW") $(rev <<< "$TOKEN")"
+	HOSTILE_PORT=${URL##*:}
+	export LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT
+	exec "$OUTBOX_MASTER" -c "$CONF" --silent
+) >> "$DIR/out" 2>> "$DIR/log" < /dev/null &
+MASTER=$! LOG=$DIR/log
+MASTERS+=("$MASTER")
+check 'a fleet runs with hostile code in its monitor' wait_for 30 all_owned
+workers=$(worker_pids "$MASTER")
+tried() { has_line "$LOG" "^hostile $1: end of all"; }
+within 20 'which has tried everything' tried monitor
+within 20 'and in its listener' tried listener
+ctl --json doctor
+sandbox=$(field '.[] | select(.check == "sandbox") | .text')
+case $sandbox in
+*'not in this build'* | *'has no seccomp'*)
+	say "skipped: $sandbox"
+	done_testing ;;
+esac
+# done_by PROCESS: what it was not kept from
+done_by() { sed -n "s/^hostile $1: \(.*\): DONE\$/\1/p" "$LOG"; }
+is "$(done_by monitor)" 'end of all' 'the monitor: nothing of it was done'
+is "$(grep -c '^hostile monitor: ' "$LOG")" 25 'so much was tried'
+ctl --json status
+if field .this_host.listener.sandbox | grep -q files.*ports; then
+	is "$(done_by listener | xargs)" 'open its own password end of all' \
+	    'the listener: it opens what it logs in with'
+else
+	say "skipped: no Landlock, or none for ports"
+fi
+check 'no file was made' [ ! -e hostile.new ]
+monitor=$(monitor_pid)
+is "$(readlink /proc/"$monitor"/fd/* | grep -c "$DIR/run")" 0 \
+    'it holds no file of the run directory'
+check 'and no wake-up of a worker, but one of its library' \
+    [ "$(readlink /proc/"$monitor"/fd/* | grep -c eventfd)" -le 1 ]
+# writable: what it can write of the scoreboard, and may make writable (mw)
+is "$(awk '/\.scoreboard/ { ours = 1; mode = $2 }
+    /^VmFlags/ && ours { print mode, / mw /; ours = 0 }' \
+    "/proc/$monitor/smaps" | xargs)" 'r--s 0 rw-s 1' \
+    'it writes only its own part of the scoreboard'
+
+within 5 'the monitor answers' is_code 200 /healthz
+check 'with what it asks of outboxctl' is_code 200 /api/partitions
+call_enqueue "'a', NULL, 'ok', 1, '{}', NULL, 'x'"
+within 10 'messages are relayed' is_drained
+is "$(worker_pids "$MASTER")" "$workers" 'by the same workers'
+check 'nothing has died' not has_line "$LOG" 'exited with|was killed by'
+stops 'the daemon stops'
+done_testing
