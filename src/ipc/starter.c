@@ -59,7 +59,8 @@ become(const struct starter *s, bool finishes, const int fds[3])
 	if (sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
 	    (s->pidfile == NULL ||
 	    (setenv("OUTBOX_MASTER_PIDFILE", s->pidfile, 1) == 0 &&
-	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0)) &&
+	    setenv("OUTBOXCTL_FOR", "monitor", 1) == 0 &&
+	    setenv("OUTBOXCTL_MAY", finishes ? "change" : "read", 1) == 0)) &&
 	    (variables = environment_hand_over(&fd)) != NULL &&
 	    environment_keep(fd) == 0)
 		execle(s->program, "outboxctl", "-c", s->conf_path, "--json",
@@ -150,7 +151,8 @@ starter_hear(int channel, enum starter_kind *kind, int fds[3])
 		memcpy(fds, CMSG_DATA(c), (size_t)got * sizeof(int));
 	}
 	*kind = (enum starter_kind)byte;
-	if (n == 1 && byte < STARTER_KINDS && (got == 0 || got == NFDS) &&
+	if (n == 1 && (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+	    byte < STARTER_KINDS && (got == 0 || got == NFDS) &&
 	    are_pipes(fds, got))
 		return got == 0 ? STARTER_END : STARTER_START;
 	starter_close(fds, NFDS);

@@ -72,6 +72,7 @@ listener_confine(const struct listener_args *a)
 	ports[nports++] = DNS;
 	for (size_t i = 0; i < hosts->n && nports < PORTS; i++)
 		ports[nports++] = (uint16_t)db_port(hosts->items[i]);
+	log_connect();
 	a->line->sandbox = 0;
 	if (sandbox_files(readable, n, ports, nports, &a->line->sandbox,
 	    &e) < 0)

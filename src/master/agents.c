@@ -7,15 +7,16 @@
 
 #include "util/clock.h"
 
-#define PAUSE_MS	20	/* between two requests */
+#define PAUSE_MS	50	/* between two requests */
 
 int
-agents_open(struct agents *t, struct err *e)
+agents_open(struct agents *t, bool may_change, struct err *e)
 {
 	int	ends[2] = { -1, -1 }, rc = starter_channel(ends, e);
 
 	t->channel = ends[0];
 	t->monitors = ends[1];
+	t->may_change = may_change;
 	return rc;
 }
 
@@ -54,7 +55,10 @@ start(struct agents *t, const struct starter *s, enum starter_kind kind,
 	end(t, kind);
 	while (one < t->list + AGENTS_MAX && one->pid != 0)
 		one++;
-	if (one == t->list + AGENTS_MAX)
+	if (kind == STARTER_ACTION && !t->may_change)
+		err_set(&e, "the monitor wants a change, and nobody has a "
+		    "token for it");
+	else if (one == t->list + AGENTS_MAX)
 		err_set(&e, "%d outboxctl run already", AGENTS_MAX);
 	else
 		pid = starter_fork(s, kind == STARTER_ACTION, fds, &e);

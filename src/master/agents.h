@@ -19,6 +19,7 @@
 
 struct agents {
 	int		 channel, monitors;	/* its ends; -1 */
+	bool		 may_change;	/* somebody has a token for it */
 	int64_t		 next_at;	/* clock_ms(): of the next request */
 	struct agents_one {
 		pid_t			pid;		/* 0: none */
@@ -31,7 +32,7 @@ struct agents {
  * Before and after the fork of a monitor, which closes the first end.  All zero
  * but for the ends is ready for use.
  */
-int	agents_open(struct agents *, struct err *);
+int	agents_open(struct agents *, bool may_change, struct err *);
 void	agents_opened(struct agents *);
 
 /* The monitor has ended: so do those that only read. */

@@ -211,13 +211,15 @@ static void
 start_helper(struct master *m, unsigned i, int64_t now)
 {
 	struct slot	*s = &m->helpers[i];
+	bool		 may_change = m->conf->monitor.token_file[0] != '\0' ||
+			    m->conf->monitor.tokens.n > 0;
 	struct err	 e;
 
 	memset(s->line, 0, sizeof(*s->line));
 	s->line->started_at = s->line->alive_at = now;
 	scoreboard_state(s->line, SCOREBOARD_STARTING, now);
 	s->line->generation = m->gen;
-	if (i == MONITOR && agents_open(&m->agents, &e) < 0) {
+	if (i == MONITOR && agents_open(&m->agents, may_change, &e) < 0) {
 		log_error("monitor 0: %s", e.text);
 		slot_started(s, -1, m->gen, now);
 		return;
@@ -246,7 +248,9 @@ is_outdated(struct master *m, unsigned i, int64_t now)
 	if (now - b->seen_at < STAMP_MS)
 		return false;
 	b->seen_at = now;
-	return b->files != stamp_of(m, i);
+	/* Nor can it connect to a system's log that was started again. */
+	return b->files != stamp_of(m, i) || (log_is_syslog() &&
+	    m->helpers[i].line->log_lost > 0 && log_works());
 }
 
 /* Is a worker being replaced?  A reload replaces one at a time. */

@@ -47,7 +47,10 @@ static const int	calls[] = {
 	SYS_nanosleep, SYS_rt_sigreturn, SYS_rt_sigprocmask,
 	SYS_rt_sigaction, SYS_restart_syscall, SYS_setitimer,
 #ifdef SYS_alarm
-	SYS_alarm, SYS_time,
+	SYS_alarm,
+#endif
+#ifdef SYS_time
+	SYS_time,
 #endif
 	SYS_exit, SYS_exit_group
 };
@@ -72,6 +75,7 @@ monitor_confine(struct monitor *m)
 
 	/* What reads a file at its first use, and could not then. */
 	tzset();
+	log_connect();
 	json_object_seed(0);
 	(void)people_find(&m->people, "");
 	/* Passwords that are for others. */

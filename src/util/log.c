@@ -193,6 +193,19 @@ log_reopen(struct err *e)
 	return 0;
 }
 
+void
+log_connect(void)
+{
+	if (out.syslog != NULL && out.to.fd < 0)
+		out.to.fd = syslog_socket_open(out.syslog, &out.stream);
+}
+
+bool
+log_is_syslog(void)
+{
+	return out.syslog != NULL;
+}
+
 unsigned
 log_opens(void)
 {

@@ -74,6 +74,10 @@ void	log_to(void (*)(void *, enum log_level, const char *text), void *,
  */
 int	log_reopen(struct err *);
 
+/* Connect to the system's log now, and not with the first line; is it that? */
+void	log_connect(void);
+bool	log_is_syslog(void);
+
 /*
  * How often the log was opened: a process that was forked earlier has the one
  * before.

@@ -300,6 +300,31 @@ wait "$PID"
 is $? 143 'SIGTERM ends it'
 exec 8>&- 9<&-
 
+# For the monitor, which may be in wrong hands: no other commands.
+export OUTBOXCTL_MAY=read
+serve
+unset OUTBOXCTL_MAY
+ask messages list
+is "$RC" 0 'the monitor may ask for lists'
+for command in 'partitions pause p00' "enqueue $DIR/good.yml" 'stream info' \
+    'config' 'schema install' "setup --admin-password-file $DIR/good.yml"; do
+	# shellcheck disable=SC2086
+	refused 'the monitor may not ask' "for $command" "$(words $command)"
+done
+end_serve
+export OUTBOXCTL_MAY=change
+serve
+unset OUTBOXCTL_MAY
+ask partitions pause --yes p00
+is "$RC" 0 'or, with a token, for changes of rows'
+ask partitions resume --yes p00
+for command in "enqueue $DIR/good.yml" 'schema install' config; do
+	# shellcheck disable=SC2086
+	refused 'the monitor may not ask' "but not for $command" \
+	    "$(words $command)"
+done
+end_serve
+
 # A change ends with it: replay waits between its chunks.
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)
 	SELECT 'many', n, 'ok', 'x' FROM $(numbers 60);

@@ -120,6 +120,8 @@ if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
 		like "$(cat "/proc/$pid/limits")" \
 		    '^Max core file size +0 +0 ' "$pid: no core dumps"
 	done
+	check 'its monitor writes its own part of the scoreboard only' \
+	    not has_line "$LOG" 'the scoreboard stays writable'
 	is "$(stat -c '%U %a' "$DIR/nobody")" 'nobody 755' \
 	    'the run directory is for the user'
 	stops 'a daemon that root has started stops'

@@ -1,7 +1,8 @@
 /*
  * check_ipc.c - what the processes of one master share
  *
- * predecessors, scoreboard, wake-up and the samples of the backlog.
+ * predecessors, scoreboard, wake-up, requests of the monitor for outboxctl, and
+ * the samples of the backlog.
  */
 #include "lib/check.h"
 
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <bsd/string.h>
@@ -17,6 +19,7 @@
 #include "ipc/vanishing.h"
 #include "ipc/wakeup.h"
 #include "ipc/scoreboard.h"
+#include "ipc/starter.h"
 #include "util/xalloc.h"
 #include "ipc/predecessors.h"
 #include "util/clock.h"
@@ -1006,6 +1009,100 @@ START_TEST(backlog_without_samples_is_unknown)
 }
 END_TEST
 
+/*
+ * requests of the monitor
+ */
+
+static int	channel[2];
+
+static void
+open_channel(void)
+{
+	struct err	e;
+
+	ck_assert_int_eq(starter_channel(channel, &e), 0);
+}
+
+START_TEST(request_has_pipes)
+{
+	enum starter_kind	kind;
+	struct err		e;
+	int			fds[3], in[2], out[2];
+	char			byte = 0;
+
+	open_channel();
+	ck_assert_int_eq(starter_hear(channel[0], &kind, fds),
+	    STARTER_NOTHING);
+	ck_assert_int_eq(pipe(in) | pipe(out), 0);
+	ck_assert_int_eq(starter_ask(channel[1], STARTER_ACTION,
+	    (const int[]){ in[0], out[1], out[1] }, &e), 0);
+	starter_ask_end(channel[1], STARTER_QUERY);
+	ck_assert_int_eq(starter_hear(channel[0], &kind, fds), STARTER_START);
+	ck_assert_int_eq(kind, STARTER_ACTION);
+	ck_assert_int_eq(write(fds[2], "x", 1), 1);
+	ck_assert_int_eq(read(out[0], &byte, 1), 1);
+	ck_assert_int_eq(fcntl(fds[0], F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(starter_hear(channel[0], &kind, fds), STARTER_END);
+	ck_assert_int_eq(kind, STARTER_QUERY);
+	close(channel[1]);
+	ck_assert_int_eq(starter_hear(channel[0], &kind, fds), STARTER_GONE);
+}
+END_TEST
+
+/* What hostile code may send, and that makes no sense. */
+static const struct {
+	const char	*text;
+	int		 n;		/* descriptors */
+	bool		 files;		/* or pipes */
+} requests[] = {
+	{ "\3", 3, false }, { "\377", 0, false }, { "\1\1", 0, false },
+	{ "\1", 1, false }, { "\1", 2, false }, { "\1", 3, true },
+};
+
+static int
+count_descriptors(void)
+{
+	int	n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+START_TEST(hostile_request_is_the_last)
+{
+	union {
+		struct cmsghdr	head;
+		char		space[CMSG_SPACE(3 * sizeof(int))];
+	} control = { .head = { .cmsg_level = SOL_SOCKET,
+	    .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(
+	    (size_t)requests[_i].n * sizeof(int)) } };
+	char			bytes[8];
+	struct iovec		text = { bytes, strlen(requests[_i].text) };
+	struct msghdr		m = { .msg_iov = &text, .msg_iovlen = 1 };
+	enum starter_kind	kind;
+	int			fds[3], two[2], before;
+
+	open_channel();
+	ck_assert_int_eq(pipe(two), 0);
+	if (requests[_i].files)
+		two[0] = open("/dev/null", O_RDWR);
+	memcpy(bytes, requests[_i].text, text.iov_len);
+	for (int i = 0; i < requests[_i].n; i++)
+		memcpy(CMSG_DATA(&control.head) + (size_t)i * sizeof(int),
+		    &two[0], sizeof(int));
+	if (requests[_i].n > 0) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_SPACE(
+		    (size_t)requests[_i].n * sizeof(int));
+	}
+	before = count_descriptors();
+	ck_assert_int_eq(sendmsg(channel[1], &m, 0), text.iov_len);
+	ck_assert_int_eq(starter_hear(channel[0], &kind, fds), STARTER_GONE);
+	ck_assert_int_eq(count_descriptors(), before);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -1034,6 +1131,11 @@ main(void)
 	tcase_add_test(tc, bell_is_heard_once);
 	tcase_add_test(tc, bell_is_inherited);
 	tcase_add_test(tc, bell_leaves_nothing_open);
+
+	tc = add_case(s, "requests");
+	tcase_add_test(tc, request_has_pipes);
+	tcase_add_loop_test(tc, hostile_request_is_the_last, 0,
+	    NROWS(requests));
 
 	tc = add_case(s, "backlog");
 	tcase_add_loop_test(tc, backlog_grows_or_not, 0, NROWS(stories));

@@ -11,6 +11,20 @@
 #define FORM	"not a JSON array of strings such as [\"dead\",\"list\"], " \
 		"nor {\"person\": NAME, \"words\": [...]}"
 
+/*
+ * What the monitor asks for may come from hostile code in it: the master says
+ * in the environment that this one only reads, or changes rows.  No such command
+ * reads a file that is named to it.
+ */
+static bool
+is_allowed(const struct command *k)
+{
+	const char	*may = getenv("OUTBOXCTL_MAY");
+
+	return may == NULL || k->kind == COMMAND_READS ||
+	    (k->change != NULL && strcmp(may, "change") == 0);
+}
+
 /* argv: the words from the last one of the command's name. */
 static int
 run(struct here *h, int nwords, char **words, int nname, char **argv,
@@ -24,6 +38,9 @@ run(struct here *h, int nwords, char **words, int nname, char **argv,
 	    argv)) != CTL_DONE)
 		return status;
 	/* What never ends, or needs the input that has the commands. */
+	if (!is_allowed(c->command))
+		return ctl_misuse("%s: the monitor may not ask for it",
+		    c->command->words);
 	if (c->command->needs == NEEDS_NOTHING)
 		return ctl_misuse("serve: not inside serve");
 	if (a->watch || a->follow)
