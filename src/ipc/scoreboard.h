@@ -159,6 +159,8 @@ struct scoreboard_line {
 	struct scoreboard_wait wait;
 	uint32_t	 nrows;
 	struct scoreboard_row rows[SCOREBOARD_ROWS];
+	double		 cpu_s, resident;	/* seconds on a processor, bytes
+						   of memory; see usage.h */
 	uint64_t	 log_lost;	/* lines of log lost since its start;
 					   0 while the log can be written */
 	char		 id[IDENT_SIZE];

@@ -8,6 +8,7 @@ liboutbox_a_SOURCES += \
 	src/ipc/scoreboard.c src/ipc/scoreboard.h \
 	src/ipc/starter.c src/ipc/starter.h \
 	src/ipc/totals.c src/ipc/totals.h \
+	src/ipc/usage.c src/ipc/usage.h \
 	src/ipc/vanishing.c src/ipc/vanishing.h \
 	src/ipc/wakeup.c src/ipc/wakeup.h
 EXTRA_DIST += src/ipc/README.md

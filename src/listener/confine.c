@@ -11,6 +11,7 @@
 
 #include "listener/listener.h"
 
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 #include "mysql/db.h"
@@ -40,12 +41,21 @@ static const char *const	libraries[] = {
 
 #define NLIBRARIES	(sizeof(libraries) / sizeof(libraries[0]))
 
+static const char *
+variable(const char *name)
+{
+	const char	*value = getenv(name);
+
+	return value == NULL ? "" : value;
+}
+
 size_t
 listener_files(const struct conf *c, const char *files[FILE_STAMP_MAX])
 {
 	const char *const	list[] = {
 		c->mysql.password_file, c->mysql.server_public_key,
 		c->mysql.tls.ca, c->mysql.tls.cert, c->mysql.tls.key,
+		variable("SSL_CERT_FILE"), variable("SSL_CERT_DIR"),
 		"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf",
 		"/etc/host.conf", "/etc/gai.conf", "/etc/services",
 		"/etc/localtime"

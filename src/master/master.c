@@ -17,6 +17,7 @@
 
 #include "ipc/daemon.h"
 #include "ipc/predecessors.h"
+#include "ipc/usage.h"
 #include "master/log_head.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -67,6 +68,10 @@ loop(struct master *m)
 		int64_t		now = clock_ms(), at;
 		struct pollfd	monitor = { .events = POLLIN };
 
+		if (now - m->noted_at >= ALIVE_MS) {
+			usage_note(m->scoreboard);
+			m->noted_at = now;
+		}
 		scoreboard_alive(m->line, now);
 		agents_turn(&m->agents, &m->starter, now);
 		children_converge(m, now);

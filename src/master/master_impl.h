@@ -34,6 +34,7 @@ struct master {
 	struct slot			*helpers;	/* of slots */
 	uint32_t			 gen;
 	int64_t				 reloaded_at;	/* began; clock_ms() */
+	int64_t				 noted_at;	/* see usage.h */
 	bool				 stopping;
 	bool				 wound_up[CONF_MAX_WORKERS];
 	int64_t				 stop_by;

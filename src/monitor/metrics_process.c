@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "driver/verdict.h"
 #include "monitor/exposition.h"
@@ -20,60 +19,6 @@ pid_of(const struct scoreboard *s, unsigned line)
 	    s->lines[line].pid;
 }
 
-/* The beginning of a file of /proc/PID. */
-static bool
-read_file(pid_t pid, const char *name, char *text, size_t size)
-{
-	char	 path[64];
-	FILE	*f;
-	size_t	 n;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	if ((f = fopen(path, "re")) == NULL)
-		return false;
-	n = fread(text, 1, size - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	return n > 0;
-}
-
-/* The number in a field, counted from 0, of fields with a blank between. */
-static double
-field(const char *text, unsigned i)
-{
-	while (i > 0 && text != NULL && (text = strchr(text, ' ')) != NULL) {
-		text++;
-		i--;
-	}
-	return text == NULL ? 0 : (double)strtoull(text, NULL, 10);
-}
-
-/* The times of user and kernel, behind the name, which may have blanks. */
-static bool
-read_cpu(pid_t pid, double *seconds)
-{
-	char		 text[1024];
-	const char	*p;
-
-	if (!read_file(pid, "stat", text, sizeof(text)) ||
-	    (p = strrchr(text, ')')) == NULL)
-		return false;
-	*seconds = (field(p, 12) + field(p, 13)) /
-	    (double)sysconf(_SC_CLK_TCK);
-	return true;
-}
-
-static bool
-read_memory(pid_t pid, double *bytes)
-{
-	char	text[256];
-
-	if (!read_file(pid, "statm", text, sizeof(text)))
-		return false;
-	*bytes = field(text, 1) * (double)sysconf(_SC_PAGESIZE);
-	return true;
-}
-
 static void
 put_process(struct buf *b, const char *name, unsigned line, double value)
 {
@@ -85,18 +30,6 @@ put_process(struct buf *b, const char *name, unsigned line, double value)
 
 	snprintf(slot, sizeof(slot), "%u", line < CONF_MAX_WORKERS ? line : 0);
 	exposition_real(b, name, value, LABELS("role", role, "slot", slot));
-}
-
-/* One metric of all processes. */
-static void
-put_proc(struct buf *b, const struct scoreboard *s, const char *name,
-    bool (*read)(pid_t, double *))
-{
-	double	value;
-
-	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
-		if (pid_of(s, i) > 0 && read(pid_of(s, i), &value))
-			put_process(b, name, i, value);
 }
 
 static bool
@@ -185,7 +118,11 @@ metrics_processes(struct buf *b, const struct scoreboard *s)
 			put_process(b, silent, i, (double)later(0, now -
 			    s->lines[i].alive_at) / 1000);
 	exposition_head(b, cpu, "counter", "Time on a processor.");
-	put_proc(b, s, cpu, read_cpu);
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		if (pid_of(s, i) > 0 && s->lines[i].resident > 0)
+			put_process(b, cpu, i, s->lines[i].cpu_s);
 	exposition_head(b, memory, "gauge", "Memory in use.");
-	put_proc(b, s, memory, read_memory);
+	for (unsigned i = 0; i < SCOREBOARD_LINES; i++)
+		if (pid_of(s, i) > 0 && s->lines[i].resident > 0)
+			put_process(b, memory, i, s->lines[i].resident);
 }

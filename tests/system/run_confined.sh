@@ -74,18 +74,23 @@ json_object_seed(size_t seed)
 }
 
 /* They stand here from behind, or they would be found. */
+/* From p to end: how often. */
 static int
-is_at(const char *p, const char *behind)
+count(const char *p, const char *end, const char *behind)
 {
-	size_t	n = strlen(behind);
+	size_t	n = strlen(behind), i;
+	int	found = 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (p[i] != behind[n - 1 - i])
-			return 0;
-	return n > 0;
+	for (; n > 0 && (p = memchr(p, behind[n - 1], (size_t)(end - p))) !=
+	    NULL && (size_t)(end - p) >= n; p++) {
+		for (i = 0; i < n && p[i] == behind[n - 1 - i]; i++)
+			;
+		found += i == n;
+	}
+	return found;
 }
 
-/* All memory that can be read, but for what is shared and large. */
+/* All memory that somebody has written to, but for the shared one. */
 static void
 search(void)
 {
@@ -100,17 +105,12 @@ search(void)
 	for (line = strtok(text, "\n"); line != NULL;
 	    line = strtok(NULL, "\n")) {
 		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 ||
-		    mode[0] != 'r' || mode[3] == 's' ||
+		    strncmp(mode, "rw", 2) != 0 || mode[3] == 's' ||
 		    strstr(line, "[v") != NULL)
 			continue;
-		for (const char *p = (const char *)from; p < (const char *)to -
-		    64; p++)
-			for (int i = 0; i < 2; i++)
-				if (is_at(p, secrets[i])) {
-					found++;
-					say(i == 0 ? "find password at" :
-					    "find token at", line, 0);
-				}
+		for (int i = 0; i < 2; i++)
+			found += count((const char *)from, (const char *)to,
+			    secrets[i]);
 	}
 	errno = ENOENT;
 	say("find", "secrets in memory", n <= 0 || found > 0 ? found : -1);
@@ -162,7 +162,8 @@ MHD_run(void *d)
 {
 	static int	done;
 
-	if (!done++)
+	/* Without a filter it would do harm; with one the question is refused. */
+	if (!done++ && prctl(PR_GET_SECCOMP) != 0)
 		attack();
 	return real(d);
 }
@@ -223,27 +224,28 @@ is_code() { [ "$(curl -s -o "$DIR/body" -m 10 -w '%{http_code}' \
 monitor_pid() { pgrep -P "$MASTER" -f 'outbox-master: monitor'; }
 
 (
+	ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
 	LD_PRELOAD=$DIR/hostile.so
 	HOSTILE_FILES="/etc/passwd $DIR/password $CONF $DIR/token"
 	HOSTILE_SECRETS="$(rev <<< "$OUTBOX_PW") $(rev <<< "$TOKEN")"
 	HOSTILE_PORT=${URL##*:}
-	export LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT
+	export ASAN_OPTIONS LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT
 	exec "$OUTBOX_MASTER" -c "$CONF" --silent
 ) >> "$DIR/out" 2>> "$DIR/log" < /dev/null &
 MASTER=$! LOG=$DIR/log
 MASTERS+=("$MASTER")
 check 'a fleet runs with hostile code in its monitor' wait_for 30 all_owned
 workers=$(worker_pids "$MASTER")
-tried() { has_line "$LOG" "^hostile $1: end of all"; }
-within 20 'which has tried everything' tried monitor
-within 20 'and in its listener' tried listener
 ctl --json doctor
 sandbox=$(field '.[] | select(.check == "sandbox") | .text')
 case $sandbox in
-*'not in this build'* | *'has no seccomp'*)
+*'has no seccomp'*)
 	say "skipped: $sandbox"
 	done_testing ;;
 esac
+tried() { has_line "$LOG" "^hostile $1: end of all"; }
+within 20 'which has tried everything' tried monitor
+within 20 'and in its listener' tried listener
 # done_by PROCESS: what it was not kept from
 done_by() { sed -n "s/^hostile $1: \(.*\): DONE\$/\1/p" "$LOG"; }
 is "$(done_by monitor)" 'end of all' 'the monitor: nothing of it was done'

@@ -10,6 +10,7 @@
 #include "driver/verdict.h"
 #include "health/health.h"
 #include "ipc/totals.h"
+#include "ipc/usage.h"
 #include "monitor/exposition.h"
 #include "monitor/metrics.h"
 #include "monitor/throughput.h"
@@ -217,6 +218,7 @@ start_worker(unsigned slot, enum scoreboard_state state)
 	l->alive_at = clock_ms() - 2000;
 	l->owned = 3;
 	l->desired = 4;
+	usage_note(board);
 }
 
 START_TEST(processes_are_shown)
