@@ -287,9 +287,11 @@ EXTRA_DIST += $(system_tests) tests/compat/api.jq \
 	tests/lib/pillar.sql tests/lib/pool.sh tests/lib/prune.sh \
 	tests/lib/replica.sh tests/lib/result.sh tests/lib/schema.jq \
 	tests/lib/shapes.sh tests/lib/shapes.sql tests/lib/timed.sh \
-	tests/lib/tmux.sh tests/lib/vitess.sh tests/model/relay.pml tests/package/bare.sh \
-	tests/package/debian.sh tests/package/dist.sh tests/package/examples.py \
+	tests/lib/tmux.sh tests/lib/vitess.sh tests/model/relay.pml \
+	tests/package/bare.sh tests/package/debian.sh tests/package/dist.sh \
+	tests/package/distribution.sh tests/package/examples.py \
 	tests/package/examples.sh tests/package/image.sh tests/package/in_root.sh \
 	tests/package/inside.sh tests/package/reproducible.sh tests/package/root.sh \
-	tests/package/rpm.sh tests/package/systemd.sh tests/prometheus/messages.yml \
-	tests/prometheus/missing.yml
+	tests/package/rpm.sh tests/package/rpm_inside.sh \
+	tests/package/systemd.sh tests/package/upgrade.sh \
+	tests/prometheus/messages.yml tests/prometheus/missing.yml

@@ -34,7 +34,9 @@ valgrind   | no leaks in unit tests | src tests/unit | valgrind
 fuzz       | fuzzers | src/conf src/driver src/mysql src/nats src/http src/util src/monitor src/ctl/serve src/ctl/base src/ctl/messages tests/fuzz | clang libclang-rt-dev
 dist       | make distcheck, dist, release | Makefile.am configure.ac packaging tests/package | gnupg dpkg-dev debhelper rpm faketime
 systemd    | the package in a clean Debian with systemd | init debian src/master src/ctl/setup tests/package | dpkg-dev debhelper lintian debootstrap iproute2
-rpm        | make rpm, and what is in it | Makefile.am configure.ac packaging init tests/package | rpm rpmlint
+bookworm   | Debian 12: the package built there, upgrade from the version before | debian sql src/ctl/schema src/ctl/setup tests/package | debootstrap iproute2 git
+trixie     | Debian 13: tests with what it has, the package, the upgrade | debian configure.ac src/mysql src/monitor tests/package | debootstrap iproute2 git
+rpm        | make rpm, what is in it, its scripts where systemd runs | Makefile.am configure.ac packaging init tests/package | rpm rpmlint dpkg-dev debhelper lintian debootstrap iproute2
 containers | examples for containers, an image | packaging debian tests/package | dpkg-dev debhelper mmdebstrap umoci bubblewrap python3-yaml
 examples   | the programs in examples/, switches from other relays, production | examples sql src/driver src/kafka src/ctl/schema doc/coming_from.md doc/production.md tests/examples | curl php/php-cli,php-mysql,php-illuminate-database,php-illuminate-events python3/python3,python3-venv npm/nodejs,npm go/golang-go javac/default-jdk-headless mvn/maven
 bare       | the commands of README.md in a clean Debian | quickstart tools/check tools/parts.sh tools/due.sh tools/build.sh configure.ac tests/package | debootstrap iproute2
@@ -201,8 +203,20 @@ deb() {
 # It is made once, in KEEP.
 clean_debian() {
 	as_root env DEB="$(ls "$build"/deb/outbox-master_*.deb)" \
-	    LAB="$build/lab" srcdir="$top" KEEP="$checks/debian" \
+	    RPM="$(ls "$build"/rpm/RPMS/*/*.rpm 2>/dev/null)" \
+	    LAB="$build/lab" srcdir="$top" KEEP="$checks/debian-bookworm" \
 	    tests/package/debian.sh "$@"
+}
+
+# in_debian SUITE FILE [ARG...]: one of tests/package in a clean Debian, with what
+# distribution.sh has built there
+in_debian() {
+	local d=$checks/$1
+	[ "$2" = distribution.sh ] || [ -e "$d/lab" ] ||
+	    { echo '1..0 # SKIP it was not built'; return; }
+	as_root env SUITE="$1" TO="$d" DEB="$d/outbox-master_new.deb" \
+	    FORMER="$d/former.deb" LAB="$d/lab" srcdir="$top" \
+	    KEEP="$checks/debian-$1" "tests/package/$2" "${@:3}"
 }
 
 as_root() {
@@ -405,9 +419,34 @@ part_systemd() {
 	step 'the package in a clean Debian with systemd' clean_debian systemd
 }
 
+part_bookworm() {
+	rm -rf "$checks/bookworm" && mkdir -p "$checks/bookworm"
+	step 'Debian 12: the packages are built there' \
+	    in_debian bookworm distribution.sh
+	step 'Debian 12: the upgrade from the version before' \
+	    in_debian bookworm debian.sh upgrade
+}
+
+# What its MariaDB, nats-server, compiler and libraries could change.
+part_trixie() {
+	local t tests=(check_db check_store check_bus check_monitor)
+	for t in relay listener tls monitor monitor_faults api; do
+		tests+=("tests/system/run_$t.sh")
+	done
+	rm -rf "$checks/trixie" && mkdir -p "$checks/trixie"
+	step 'Debian 13: packages and programs are built there, and tests' \
+	    in_debian trixie distribution.sh "${tests[@]}"
+	step 'Debian 13: the package, with systemd' \
+	    in_debian trixie debian.sh systemd
+	step 'Debian 13: the upgrade from the version before' \
+	    in_debian trixie debian.sh upgrade
+}
+
 part_rpm() {
 	need_main
+	need_deb
 	step 'make rpm, and what is in it' rpm_package
+	step 'its scripts in a clean Debian with systemd' clean_debian rpm_inside
 }
 
 rpm_package() {

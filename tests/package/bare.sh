@@ -21,8 +21,7 @@ debootstrap_root > "$dir/log" 2>&1 || {
 	skip_all 'debootstrap and apt could not make a Debian: see above'
 }
 clone=$root/root/clone
-mkdir "$clone"
-(cd "$srcdir" && git ls-files -z | tar -c --null -T - ) | tar -x -C "$clone"
+put_sources
 result 'the sources are there' $?
 
 # commands: those of README.md, without what they do
@@ -33,14 +32,6 @@ commands() {
 is 'README.md has two commands' "$(commands | paste -sd,)" \
     './quickstart,./quickstart check'
 
-# here COMMAND...: in the clone, with terminals and shared memory
-here() {
-	# shellcheck disable=SC2016
-	inside sh -c 'mount -t devpts -o newinstance,ptmxmode=666 devpts \
-	    /dev/pts && ln -sf pts/ptmx /dev/ptmx &&
-	    mount -t tmpfs tmpfs /dev/shm
-	    cd /root/clone && exec "$@"' sh "$@"
-}
 n_command=0
 while read -r command; do
 	n_command=$((n_command + 1))

@@ -1,36 +1,20 @@
 #!/usr/bin/env bash
-# debian.sh - the package in a clean Debian 12, from "apt install" to purge (TAP)
+# debian.sh - the package in a clean Debian, from "apt install" to purge (TAP)
 #
 #   DEB=FILE.deb LAB=PROGRAM tests/package/debian.sh [systemd]
+#   DEB=FILE.deb LAB=PROGRAM FORMER=FILE.deb tests/package/debian.sh upgrade
+#   DEB=FILE.deb LAB=PROGRAM RPM=FILE.rpm tests/package/debian.sh rpm_inside
 #
-# As root.  Makes a Debian 12 with debootstrap, from the mirror that the apt of
-# this machine uses, in a scratch directory.  What happens in it is inside.sh:
-# it runs the commands of README.md.  With "systemd" it is systemd.sh, after
-# systemd was started there as the first process.  Everything is in namespaces
-# of its own, so the servers use the usual ports, and end with it.
-# KEEP=DIR keeps the bare Debian in DIR, for the next time.
+# As root.  Makes a Debian 12, or SUITE, with debootstrap, from the mirror that
+# the apt of this machine uses, in a scratch directory.  What happens in it is
+# inside.sh: it runs the commands of README.md.  With "systemd" it is systemd.sh,
+# after systemd was started there as the first process, and so is rpm_inside.sh;
+# with "upgrade" it is upgrade.sh.  Everything is in namespaces of its own, so the
+# servers use the usual ports, and end with it.  KEEP=DIR keeps the bare Debian in
+# DIR, for the next time.
 
 # shellcheck source=tests/package/root.sh
 . "${srcdir:-.}/tests/package/root.sh"
-
-make_bare_root() {
-	debootstrap_root && inside apt-get install -q \
-	    --no-install-recommends mariadb-server nats-server procps \
-	    rsyslog &&
-	    inside apt-get install -qd --no-install-recommends openrc &&
-	    inside apt-get install -qd --no-install-recommends systemd \
-		systemd-sysv dbus
-}
-
-make_root() {
-	if [ -n "${KEEP:-}" ] && [ -d "$KEEP/etc" ]; then
-		cp -a "$KEEP/." "$root"
-		return
-	fi
-	make_bare_root || return
-	[ -z "${KEEP:-}" ] || { rm -rf "$KEEP.new" &&
-	    cp -a "$root" "$KEEP.new" && mv "$KEEP.new" "$KEEP"; }
-}
 
 # next_version: the same package as 99, with another /etc/outbox.yml
 next_version() {
@@ -112,6 +96,23 @@ is_booted() {
 	return 1
 }
 
+# install_what_it_needs: the libraries of the package, and rpm
+install_what_it_needs() {
+	inside apt-get install -q rpm "/root/${DEB##*/}" &&
+	    inside apt-get purge -q outbox-master && inside userdel outbox
+}
+
+# download: afterwards there is no network
+download() {
+	inside apt-get install -qd "/root/${DEB##*/}" || return
+	case $what in
+	inside) inside apt-get install -qd openrc ;;
+	upgrade) cp "$FORMER" "$root/root/former.deb" &&
+	    inside apt-get install -qd /root/former.deb ;;
+	rpm_inside) cp "$RPM" "$root/root" && install_what_it_needs ;;
+	esac
+}
+
 with_systemd() {
 	inside apt-get install -q systemd systemd-sysv dbus > "$dir/log" 2>&1 ||
 	    skip_all 'systemd cannot be installed'
@@ -122,7 +123,7 @@ with_systemd() {
 		sed 's/^/# /' "$dir/boot" | tail -n 20
 		skip_all 'systemd does not start in namespaces here'
 	}
-	booted bash /root/systemd.sh
+	booted bash "/root/$what.sh"
 }
 
 without_systemd() {
@@ -130,7 +131,7 @@ without_systemd() {
 	unshare -n -m -p -f --kill-child sh -c 'ip link set lo up &&
 	    mount -t proc proc "$0/proc" && exec chroot "$0" env -i \
 	    HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-	    DEBIAN_FRONTEND=noninteractive bash /root/inside.sh' "$root"
+	    DEBIAN_FRONTEND=noninteractive bash "/root/$1.sh"' "$root" "$what"
 }
 
 clean_up() {
@@ -150,31 +151,20 @@ DEB=$(realpath "${DEB:?}")
 LAB=$(realpath "${LAB:-./lab}")
 srcdir=$(realpath "${srcdir:-.}")
 
+what=${1:-inside}
 init='' unshare='' group=outbox-package.$$
-dir=$(mktemp -d "${TMPDIR:-/tmp}/outbox-package.XXXXXX") || exit 1
-root=$dir/root
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' HUP TERM
-mkdir -m 755 "$root"
-make_root > "$dir/log" 2>&1 || {
-	sed 's/^/# /' "$dir/log" | tail -n 20
-	skip_all 'debootstrap and apt could not make a Debian: see above'
-}
+need_root package
 mkdir "$root/root/next"
 cp "$DEB" "$root/root"
 cp "$LAB" "$root/usr/bin/lab"
-cp "$srcdir"/tests/package/{inside,systemd,in_root}.sh \
+cp "$srcdir"/tests/package/{"$what",in_root}.sh \
     "$srcdir/tests/lib/result.sh" "$root/root"
-# Downloaded beforehand: afterwards there is no network.
-if ! { next_version && put_steps &&
-    inside apt-get install -qd "/root/${DEB##*/}"; } > "$dir/log" 2>&1; then
+if ! { next_version && put_steps && download; } > "$dir/log" 2>&1; then
 	sed 's/^/# /' "$dir/log" | tail -n 20
 	echo 'Bail out! the packages cannot be prepared'
 	exit 1
 fi
-if [ "${1:-}" = systemd ]; then
-	with_systemd
-else
-	without_systemd
-fi
+case $what in
+systemd | rpm_inside) with_systemd ;;
+*) without_systemd ;;
+esac

@@ -1,4 +1,5 @@
-# in_root.sh - what inside.sh and systemd.sh share: see debian.sh; sourced
+# in_root.sh - what inside.sh, systemd.sh and upgrade.sh share: see debian.sh;
+# sourced
 
 # shellcheck shell=bash disable=SC2034
 # shellcheck source=tests/lib/result.sh
@@ -18,6 +19,22 @@ $(tail -n 30 <<< "$said")"
 says() {
 	grep -q -- "$2" <<< "$said"
 	result "$1" $? "no \"$2\" in: $said"
+}
+
+# start_servers: as an administrator has them, without systemd.  init would run
+# scripts of packages.
+start_servers() {
+	printf '#!/bin/sh\nexit 0\n' > /usr/sbin/policy-rc.d
+	chmod +x /usr/sbin/policy-rc.d
+	rsyslogd
+	service mariadb start > /dev/null 2>&1
+	echo 'jetstream { store_dir: /var/lib/nats }' >> /etc/nats-server.conf
+	nats-server -c /etc/nats-server.conf -l /var/log/nats.log &
+	nats=$!
+	wait_for 60 mariadb -e 'SELECT 1' > /dev/null 2>&1
+	result 'the servers run' $?
+	echo "# $(sed -n 's/^PRETTY_NAME=//p' /etc/os-release)," \
+	    "MariaDB $(mariadb -NBe 'SELECT VERSION()'), $(nats-server -v)"
 }
 
 sql() { mariadb -N app -e "$1"; }

@@ -8,17 +8,7 @@ cd /root || exit 1
 . ./in_root.sh
 log=/var/log/outbox/outbox-master.log
 
-#
-# Servers, as an administrator has them.  init would run scripts of packages.
-#
-printf '#!/bin/sh\nexit 0\n' > /usr/sbin/policy-rc.d
-chmod +x /usr/sbin/policy-rc.d
-rsyslogd
-service mariadb start > /dev/null 2>&1
-echo 'jetstream { store_dir: /var/lib/nats }' >> /etc/nats-server.conf
-nats-server -c /etc/nats-server.conf -l /var/log/nats.log &
-wait_for 60 mariadb -e 'SELECT 1' > /dev/null 2>&1
-result 'the servers run' $?
+start_servers
 
 #
 # README.md, word for word.

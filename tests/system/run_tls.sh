@@ -24,7 +24,7 @@ authority() {
 	    -days 2 -subj "/CN=ca$1" -keyout "ca$1.key" -out "ca$1.pem" &&
 	    sign "ca$1" "server$1" serverAuth 2 &&
 	    sign "ca$1" "client$1" clientAuth 2 &&
-	    sign "ca$1" "late$1" serverAuth -1
+	    sign "ca$1" "late$1" serverAuth 0
 }
 (cd "$TLS" && authority 1 && authority 2) || {
 	sed 's/^/# /' "$DIR/openssl.log"
