@@ -12,7 +12,7 @@ sections=$("$OUTBOX_MASTER" -c "$DIR/empty.yml" -T |
 
 # Files that examples name lie in a directory of the test.
 mkdir -p "$DIR/etc/outbox"
-install_file() { mkdir -p "${1%/*}" && echo secret > "$1" && chmod o= "$1"; }
+install_file() { mkdir -p "${1%/*}" && echo "a-secret-that-is-long-enough-for-${1##*/}" > "$1" && chmod o= "$1"; }
 
 # takes_configuration FILE: what it leaves out is in the environment
 takes_configuration() {
