@@ -251,7 +251,7 @@ done_by() { sed -n "s/^hostile $1: \(.*\): DONE\$/\1/p" "$LOG"; }
 is "$(done_by monitor)" 'end of all' 'the monitor: nothing of it was done'
 is "$(grep -c '^hostile monitor: ' "$LOG")" 25 'so much was tried'
 ctl --json status
-if field .this_host.listener.sandbox | grep -q files.*ports; then
+if field .this_host.listener.sandbox | grep -q 'files.*ports'; then
 	is "$(done_by listener | xargs)" 'open its own password end of all' \
 	    'the listener: it opens what it logs in with'
 else

@@ -21,7 +21,7 @@ kafka_conf() {
 	sed -i "s|^publish: {|&driver: kafka, |
 	    s|^nats: .*|kafka: {brokers: [\"$1\"]${2:+, $2}}|" "$CONF"
 }
-as_admin() { kafka_conf "$ADMIN" "$@"; cp "$CONF" "$DIR/admin.yml"; }
+as_admin() { kafka_conf "$ADMIN"; cp "$CONF" "$DIR/admin.yml"; }
 as_relay() {
 	kafka_conf "$BROKER" "sasl: {mechanism: PLAIN, user: relay, $(
 	    )password_file: $DIR/password}${1:+, $1}"
