@@ -24,7 +24,7 @@ static const struct command commands[] = {
 	  "admin admin-password-file duplicate-window partitions replicas "
 	  "follow-binlog clear-password new-password no-event", .kind = COMMAND_CHANGES,
 	  .needs = NEEDS_FILE, .prepare = setup_prepare, .run = setup_run,
-	  .help = "create database, account and stream or topic; send an event" },
+	  .help = "make database, account, stream or topic; send an event" },
 	{ .words = "status", .options = "since watch", .rest = "[SECONDS]",
 	  .max = 1, .needs = NEEDS_STATE, .run = status_show,
 	  .help = "overview; exits with 1 if something needs attention" },

@@ -103,7 +103,7 @@ name_conf(const struct topic_audit *t, char name[17])
 static void
 drop_slice(struct topic_audit *t)
 {
-	for (size_t i = 0; i < t->nsought; i++)
+	for (size_t i = 0; t->sought != NULL && i < t->nsought; i++)
 		free((char *)t->sought[i].where);
 	free(t->sought);
 	t->sought = NULL;

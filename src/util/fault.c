@@ -26,6 +26,12 @@ static struct {
 	unsigned	hits;		/* of the point, by this process */
 } order;
 
+bool
+fault_is_wanted(void)
+{
+	return getenv("OUTBOX_FAULT") != NULL;
+}
+
 /* Read the order; false: there is none.  A new order resets the count. */
 static bool
 read_order(const char *path)

@@ -23,7 +23,11 @@
 
 #ifdef FAULT_POINTS
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Is there a directory for orders? */
+bool	fault_is_wanted(void);
 
 /* The point is "<what>.<when>"; fd is the socket that "lost" closes. */
 void	fault_point(const char *what, const char *when, int fd);
@@ -32,6 +36,7 @@ void	fault_point(const char *what, const char *when, int fd);
 void	fault_instead(const char *what, const char **sql, size_t *len);
 
 #else
+#define fault_is_wanted()		false
 #define fault_point(what, when, fd)	((void)0)
 #define fault_instead(what, sql, len)	((void)0)
 #endif

@@ -258,13 +258,15 @@ main(void)
 	Suite	*s = suite_create("find");
 	TCase	*tc;
 
-	if (servers_have_kafka()) {
-		tc = server_case(s, "kafka", start, begin, end);
-		tcase_add_test(tc, all_partitions_are_read);
-		tcase_add_test(tc, absent_is_told_once);
-		tcase_add_test(tc, places_are_compared);
-		tcase_add_test(tc, topic_made_anew_ends_the_search);
-		tcase_add_test(tc, broker_that_stops_tells_nothing);
+	if (!servers_have_kafka()) {
+		puts("1..0 # SKIP a long test, of Kafka");
+		return EXIT_SUCCESS;
 	}
+	tc = server_case(s, "kafka", start, begin, end);
+	tcase_add_test(tc, all_partitions_are_read);
+	tcase_add_test(tc, absent_is_told_once);
+	tcase_add_test(tc, places_are_compared);
+	tcase_add_test(tc, topic_made_anew_ends_the_search);
+	tcase_add_test(tc, broker_that_stops_tells_nothing);
 	return servers_test(s);
 }

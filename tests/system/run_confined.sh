@@ -153,6 +153,7 @@ attack(void)
 	search();
 	say("execute", "/bin/true", execve("/bin/true", none, none));
 	say("kill", "the master", kill(master, SIGKILL));
+	say("kill", "its thread", syscall(SYS_tgkill, master, master, SIGKILL));
 	say("end", "of all", 0);
 }
 
@@ -189,6 +190,8 @@ attack_from_listener(void)
 	say("execute", "/bin/true", execve("/bin/true", none, none));
 	say("trace", "the master", ptrace(PTRACE_ATTACH, getppid(), 0, 0));
 	say("kill", "the master", kill(getppid(), SIGKILL));
+	say("kill", "its thread", syscall(SYS_tgkill, getppid(), getppid(),
+	    SIGKILL));
 	say("end", "of all", 0);
 }
 
@@ -249,7 +252,7 @@ within 20 'and in its listener' tried listener
 # done_by PROCESS: what it was not kept from
 done_by() { sed -n "s/^hostile $1: \(.*\): DONE\$/\1/p" "$LOG"; }
 is "$(done_by monitor)" 'end of all' 'the monitor: nothing of it was done'
-is "$(grep -c '^hostile monitor: ' "$LOG")" 25 'so much was tried'
+is "$(grep -c '^hostile monitor: ' "$LOG")" 26 'so much was tried'
 ctl --json status
 if field .this_host.listener.sandbox | grep -q 'files.*ports'; then
 	is "$(done_by listener | xargs)" 'open its own password end of all' \
