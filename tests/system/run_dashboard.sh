@@ -105,7 +105,7 @@ shows_text '#workers tbody' 'running' 'the workers have a state'
 shows_text '#workers tbody' '[0-9]/s' 'and a rate'
 is "$(js 'document.querySelectorAll("#partitions .cell").length')" 16 \
     'a cell for each partition'
-shows_text '#tile-delivered .value' '^[0-9,]+$' 'the last hour is counted'
+shows_text '#tile-delivered .value' '^~?[0-9,]+$' 'the last hour is counted'
 shows_text '#destinations' 'EVENTS' 'the destination is named'
 shows_text '#destinations .figures' '[1-9][0-9]*/s' 'and has a rate'
 shows_text '#destinations .failures' '^0 of [0-9,]+ tries failed$' \
