@@ -72,7 +72,7 @@ void
 listener_confine(const struct listener_args *a)
 {
 	const struct conf_list	*hosts = &a->conf->mysql.hosts;
-	const char		*readable[FILE_STAMP_MAX + NLIBRARIES];
+	const char		*readable[FILE_STAMP_MAX + NLIBRARIES + 2];
 	size_t			 n = listener_files(a->conf, readable);
 	size_t			 nports = 0;
 	uint16_t		 ports[PORTS];
@@ -82,6 +82,9 @@ listener_confine(const struct listener_args *a)
 		return;
 	for (size_t i = 0; i < NLIBRARIES; i++)
 		readable[n++] = libraries[i];
+	/* Where a client library looks for the plugin of a login. */
+	readable[n++] = variable("LIBMYSQL_PLUGIN_DIR");
+	readable[n++] = variable("MARIADB_PLUGIN_DIR");
 	ports[nports++] = DNS;
 	for (size_t i = 0; i < hosts->n && nports < PORTS; i++)
 		ports[nports++] = (uint16_t)db_port(hosts->items[i]);
