@@ -388,7 +388,8 @@ children_reap(struct master *m, int64_t now)
 		for (s = m->slots; s < end && s->pid != pid; s++)
 			;
 		if (s == end) {
-			agents_reap(&m->agents, pid);
+			if (!WIFSTOPPED(status))
+				agents_reap(&m->agents, pid);
 			continue;
 		}
 		if (WIFSTOPPED(status)) {
