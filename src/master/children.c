@@ -183,7 +183,10 @@ start_worker(struct master *m, struct slot *s)
 	memcpy(s->line->id, s->id, sizeof(s->id));
 	s->line->started_at = s->line->alive_at = clock_ms();
 	scoreboard_state(s->line, SCOREBOARD_STARTING, s->line->alive_at);
-	if (m->repartition && !has_repartition(m, SCOREBOARD_REPARTITION_ASKED))
+	/* One that is asked may be through with it at any time: OVER is last. */
+	if (m->repartition &&
+	    !has_repartition(m, SCOREBOARD_REPARTITION_ASKED) &&
+	    !has_repartition(m, SCOREBOARD_REPARTITION_OVER))
 		s->line->repartition = SCOREBOARD_REPARTITION_ASKED;
 	succession_note(m, s);
 	s->line->generation = m->gen;

@@ -217,8 +217,9 @@ reload 32
 wait_for 15 has_line "$LOG" 'count stays 64, 32 is refused: worker stranger of another program'
 ok $? 'a reload beside a worker of another program is refused'
 is "$(counts)" "$before" 'a refused count changes nothing, with another program'
+is "$(grep -c '64, 32 is refused' "$LOG")" 1 'one worker is asked, and no other'
+reload 64
 sql "DELETE FROM outbox_workers WHERE id = 'stranger'"
-set_count 64
 
 #
 # The end: all producers use the new count.
