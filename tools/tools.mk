@@ -18,10 +18,11 @@ coverage:
 
 analyzed = $(filter %.c,$(liboutbox_a_SOURCES) \
 	$(outbox_master_SOURCES) $(outboxctl_SOURCES))
+changed = $(analyzed)		# or the files that are given by hand
 analyzer_flags = $(DEFS) $(AM_CPPFLAGS) $(CPPFLAGS) -std=gnu11
 .PHONY: tidy analyze $(analyzed:.c=.tidy) $(analyzed:.c=.analyze)
-tidy: $(analyzed:.c=.tidy)
-analyze: $(analyzed:.c=.analyze)
+tidy: $(patsubst %.c,%.tidy,$(filter $(changed),$(analyzed)))
+analyze: $(patsubst %.c,%.analyze,$(filter $(changed),$(analyzed)))
 
 # Both lose sight of the table of a hash, which macros of uthash allocate and free;
 # valgrind and the sanitizers see that it is freed, once.
