@@ -48,9 +48,11 @@ main=$clone/_build/main
 missing=
 for program in $(here make -C _build/main -s tests-list |
     awk '$1 != "script" { print $2 }'); do
-	grep -q '^:test-result: PASS' "$main/$program.trs" || missing+=" $program"
+	grep -q '^:test-result: PASS' "$main/$program.trs" ||
+	    grep -q '^1\.\.0 # SKIP a long test' "$main/$program.log" ||
+	    missing+=" $program"
 done
-is 'each test program in C has run' "$missing" ''
+is 'each test program in C has run, if it has a short form' "$missing" ''
 grep -q -- '--enable-werror' "$main/config.status"
 result 'warnings were errors' $?
 grep -Eq '^[0-9]+ of [0-9]+ test programs ran$' "$dir/said"
