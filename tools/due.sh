@@ -170,30 +170,6 @@ list_rows() {
 	done
 }
 
-# old_rows: a line for each part whose row is missing or too old; 1 if any is
-old_rows() {
-	local part age rc=0
-	is_clone || { echo '# no clone of the repository'; return 0; }
-	for part in $(names); do
-		# What runs now passes now, or fails by itself; CI runs some always.
-		case " ${OUTBOX_CHECKED:-} " in *" $part "*) continue ;; esac
-		[ "$(field "$part" 3)" != always ] || continue
-		[ -n "$(row "$part" 2)" ] || {
-			echo "$part: no row in doc/tested.md"
-			rc=1
-			continue
-		}
-		age=$(age_of "$part")
-		[ -z "$age" ] || [ "$age" -le "$max_age" ] || {
-			echo "$part: last passed $age commits ago, at" \
-			    "$(row "$part" 2): run tools/check $part, and" \
-			    'commit doc/tested.md'
-			rc=1
-		}
-	done
-	return "$rc"
-}
-
 # is_clean: is what is tested HEAD?  Other rows may be new.
 is_clean() {
 	is_clone && [ -z "$(in_git status --porcelain --untracked-files=no -- . \
