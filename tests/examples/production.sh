@@ -112,7 +112,7 @@ NATS_PORT=$(. "$DIR/nats/env" && echo "$PORT")
 URL=nats://billing:billing-secret@127.0.0.1:$NATS_PORT
 CA=(--nats-ca "$DIR/ca/ca.pem")
 admin_password() {
-	sed -n 's/^for relay1.*: //p' "$DIR/block" > "$DIR/relay1/root/admin.password"
+	tail -n 1 "$DIR/block" > "$DIR/relay1/root/admin.password"
 	chmod 600 "$DIR/relay1/root/admin.password"
 }
 admin_password

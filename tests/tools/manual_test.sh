@@ -79,4 +79,15 @@ for page in "$srcdir"/man/*; do
 	done
 done
 check 'there are configurations among them' [ "$nconf" -ge 7 ]
+
+# What a reader of a page believes: the programs have no other exit status, and
+# a table fits a terminal.
+is "$(cat "$srcdir"/man/* | grep -Eo 'exit status (is|of) [0-9]+' |
+    grep -vE ' (0|1|2|3|78)$')" '' 'no page names another exit status'
+if command -v mandoc > /dev/null; then
+	is "$(for page in "$srcdir"/man/*; do
+		mandoc -T utf8 -O width=78 "$page" | sed -E 's/.\x08//g' |
+		    LC_ALL=C.UTF-8 grep -E '^ {5}[^ ].{74}'
+	    done)" '' 'no line of text or of a table is wider than 78 columns'
+fi
 done_testing

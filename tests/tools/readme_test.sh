@@ -19,6 +19,9 @@ check 'README.md has at most 250 lines' [ "$(wc -l < "${pages[0]}")" -le 250 ]
 check 'HACKING.md has at most 200 lines' [ "$(wc -l < "${docs[0]}")" -le 200 ]
 is "$(awk 'length > 80' "${pages[@]}" "${docs[0]}")" '' \
     'no line has over 80 columns'
+is "$(sed '/^|/d' "${docs[@]}" "$srcdir"/{SECURITY.md,ChangeLog,examples/README.md} |
+    LC_ALL=C.UTF-8 sed -n '/^.\{81\}/p')" '' \
+    'nor has one of the other documents, but for rows of tables'
 
 # What is published has one version.
 version=$(sed -n 's/^AC_INIT(\[.*\],\[\(.*\)\])$/\1/p' "$srcdir/configure.ac")
