@@ -30,7 +30,7 @@ static const struct command commands[] = {
 	  .help = "overview; exits with 1 if something needs attention" },
 	{ .words = "top", .options = "window", .rest = "[SECONDS]", .max = 1,
 	  .kind = COMMAND_OTHER, .needs = NEEDS_STATE, .run = top_show,
-	  .help = "the same, live on a terminal, of each worker" },
+	  .help = "live on a terminal: workers, partitions, problems" },
 	{ .words = "doctor", .kind = COMMAND_OTHER, .needs = NEEDS_STATE,
 	  .run = doctor_run,
 	  .help = "check what the daemon needs; exits with 1 on a failure" },

@@ -180,8 +180,9 @@ master_run(struct master *m)
 		    e.text);
 	note_stderr(m->scoreboard);
 	set_title(m);
-	text = xasprintf("started with %lld workers",
-	    (long long)m->conf->master.workers);
+	text = xasprintf("started with %lld worker%s",
+	    (long long)m->conf->master.workers,
+	    m->conf->master.workers == 1 ? "" : "s");
 	log_head_write(text, m->conf, m->a->conf_path, m->gen);
 	log_head_warn(m->conf);
 	free(text);

@@ -266,7 +266,7 @@ worker_show_leases(struct worker *w)
 	log_event(LOG_LVL_INFO, LOG_FIELDS(LOG_NUMBER("owned", f->nowned),
 	    LOG_NUMBER("desired", f->ndesired),
 	    LOG_NUMBER("workers", f->active)),
-	    "holds %zu of the %zu partitions it wants; %zu workers",
+	    "holds %zu of the %zu partitions it wants; workers: %zu",
 	    f->nowned, f->ndesired, f->active);
 	if (w->line != &w->no_line)
 		setproctitle("-outbox-master: worker %u [%zu partitions]",

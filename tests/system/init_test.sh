@@ -248,7 +248,7 @@ CONF="$dir/etc/other file.yml"
 DAEMON_OPTS="--workers 1 --no-leasing"
 END
 run "start with options" 0 start
-wait_for 5 logged "started with 1 workers"
+wait_for 5 logged "started with 1 worker "
 result 'start with options: one worker' $? "$(cat "$dir/log")"
 run "stop with options" 0 stop
 mv "$dir/etc/other file.yml" "$conf"

@@ -166,9 +166,10 @@ say_types(struct doctor *d, const struct types *t)
 		    names[1], where);
 	}
 	if (shared == 0)
-		doctor_say(d, DOCTOR_OK, "types", "%zu event types among the "
+		doctor_say(d, DOCTOR_OK, "types", "%s among the "
 		    "waiting messages and the latest %d events, and no two of "
-		    "them are the same in %s", t->n, SAMPLE, where);
+		    "them are the same in %s", COUNTED(t->n, "event type"),
+		    SAMPLE, where);
 }
 
 void

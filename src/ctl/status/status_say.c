@@ -216,19 +216,23 @@ static void
 put_scrub(struct buf *b, const json_t *stream)
 {
 	const char	*purpose = member_text(stream, "scrub_for");
+	const char	*began = member_text(stream, "scrub_began");
 	json_t		*round = json_object_get(stream, "scrub_round_ms");
 
-	if (json_is_null(json_object_get(stream, "scrub_began")) &&
+	if (began == NULL &&
 	    json_is_null(json_object_get(stream, "scrub_ended")))
 		return;
-	buf_printf(b, "; scrub: %s read%s", COUNTED((uint64_t)
-	    member_number(stream, "scrub_rows"), "row"),
-	    purpose == NULL || *purpose == '\0' ? "" : " for a suspicion");
-	if (member_text(stream, "scrub_began") != NULL)
-		buf_printf(b, ", those delivered up to %s",
-		    member_text(stream, "scrub_at"));
+	buf_printf(b, "; scrub%s: %s looked up", began != NULL ?
+	    " under way" : "", COUNTED((uint64_t)
+	    member_number(stream, "scrub_rows"), "row"));
+	if (began != NULL)
+		buf_printf(b, ", to those delivered at %s%s",
+		    member_text(stream, "scrub_at"),
+		    purpose == NULL || *purpose == '\0' ? "" :
+		    ", as the stream or its server has changed");
 	if (json_is_integer(round))
-		buf_printf(b, ", a round takes %s",
+		buf_printf(b, ", %s %s", began != NULL ?
+		    "the last round took" : "in",
 		    duration_words(json_integer_value(round)).text);
 }
 
@@ -539,7 +543,8 @@ say_this_host(const struct ctl *c, const json_t *status)
 	/* Why no commit wakes the workers, if wake.binlog leaves that open. */
 	if (json_is_object(listener) &&
 	    strcmp(member_text(listener, "state"), "no binlog") == 0) {
-		buf_printf(&b, "the workers poll (wake.binlog: auto): %s",
+		buf_printf(&b, "the workers poll (wake.binlog: auto), "
+		    "which is no fault: %s",
 		    member_text(listener, "why"));
 		say_member(c, "wake-ups", &b);
 	}

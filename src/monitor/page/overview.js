@@ -274,7 +274,7 @@ function destinations(s, hour) {
 		x.name, "stream", x.alarm ? [state("critical", "alarm"), x.alarm] :
 		x.lost > 0 ? [state("warning", "lost"),
 		    `${counted(x.lost, "message")} lost`] :
-		[state("ok", "complete"), "its messages are there"],
+		[state("ok", "complete"), "its messages were there"],
 		"checked", x.checked_at))));
 }
 

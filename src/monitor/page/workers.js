@@ -28,7 +28,7 @@ function state_of(w) {
 		visible(here.why)))];
 }
 
-const columns = [["Worker"], ["Host"], ["Database"], ["Process", "number"], ["Started"],
+const columns = [["Worker"], ["Host"], ["Database"], ["Pid", "number"], ["Started"],
 	["Heartbeat left", "number"], ["State"], ["Partitions", "number"],
 	["Rate", "number"]];
 
@@ -69,7 +69,7 @@ function process_row(name, p) {
 	return { key: name, cells: [name, String(p.pid), `${duration(p.up_ms)}`,
 	    [state(levels[p.state] || "info", p.state), p.why && h("p",
 		{ class: "why" }, h("bdi", {}, visible(p.why)))],
-	    duration(p.silent_ms), p.last_error ? [bdi(p.last_error), " ",
+	    `${duration(p.silent_ms)} ago`, p.last_error ? [bdi(p.last_error), " ",
 		ago(p.last_error_at)] : h("span", { class: "none" }, "none")] };
 }
 
@@ -78,7 +78,7 @@ function this_host(host) {
 		return empty("No daemon runs on the host of this monitor.");
 	const names = ["master", "janitor", "listener", "monitor"];
 
-	return table("Processes", [["Process"], ["Number", "number"],
+	return table("Processes", [["Process"], ["Pid", "number"],
 	    ["Running for", "number"], ["State"], ["Last sign of life",
 	    "number"], ["Last error"]],
 	    names.filter((n) => host[n]).map((n) => process_row(n, host[n]))
