@@ -10,6 +10,7 @@
 
 #define EXIT_FAILED		1
 #define EXIT_USAGE		2
+#define EXIT_REFUSED		77	/* EX_NOPERM: of outboxctl serve */
 #define EXIT_CONFIG		78	/* EX_CONFIG of sysexits(3) */
 
 /* Of a child, for the master. */

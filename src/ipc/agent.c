@@ -69,8 +69,7 @@ agent_send(struct agent *a, const char *line, int64_t now, struct err *e)
 {
 	if (!a->runs && agent_start(a, e) < 0)
 		return -1;
-	buf_str(&a->command, line);
-	buf_str(&a->command, "\n");
+	buf_printf(&a->command, "%s\n", line);
 	a->busy = true;
 	a->since = now;
 	return 0;
@@ -143,6 +142,8 @@ agent_turn(struct agent *a, int64_t now, struct err *e)
 		memmove(a->command.data, a->command.data + n,
 		    a->command.len - (size_t)n);
 		buf_chop(&a->command, (size_t)n);
+		if (a->command.len == 0)	/* a token */
+			explicit_bzero(a->command.data, a->command.size);
 	}
 	if ((rc = read_answer(a)) < 0) {
 		hear_errors(a);

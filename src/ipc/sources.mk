@@ -4,6 +4,7 @@ liboutbox_a_SOURCES += \
 	src/ipc/daemon.c src/ipc/daemon.h \
 	src/ipc/daemon_find.c \
 	src/ipc/destinations.c src/ipc/destinations.h \
+	src/ipc/people.c src/ipc/people.h \
 	src/ipc/predecessors.c src/ipc/predecessors.h \
 	src/ipc/scoreboard.c src/ipc/scoreboard.h \
 	src/ipc/starter.c src/ipc/starter.h \

@@ -23,7 +23,8 @@ struct starter {
 /*
  * Fork and exec with these as standard input, output and error, which stay the
  * caller's.  One that finishes completes its command when we die.  For the
- * monitor it runs commands that read, and if it finishes those that change rows.
+ * monitor it runs commands that read, and if it finishes the changes that the
+ * token of a person allows.
  * A program that cannot be run says so on its standard error.  -1: see err.
  */
 pid_t	starter_fork(const struct starter *, bool finishes, const int fds[3],

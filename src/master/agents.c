@@ -3,20 +3,21 @@
 #include "master/agents.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/exits.h"
 #include "util/clock.h"
 
 #define PAUSE_MS	50	/* between two requests */
 
 int
-agents_open(struct agents *t, bool may_change, struct err *e)
+agents_open(struct agents *t, struct err *e)
 {
 	int	ends[2] = { -1, -1 }, rc = starter_channel(ends, e);
 
 	t->channel = ends[0];
 	t->monitors = ends[1];
-	t->may_change = may_change;
 	return rc;
 }
 
@@ -55,10 +56,7 @@ start(struct agents *t, const struct starter *s, enum starter_kind kind,
 	end(t, kind);
 	while (one < t->list + AGENTS_MAX && one->pid != 0)
 		one++;
-	if (kind == STARTER_ACTION && !t->may_change)
-		err_set(&e, "the monitor wants a change, and nobody has a "
-		    "token for it");
-	else if (one == t->list + AGENTS_MAX)
+	if (one == t->list + AGENTS_MAX)
 		err_set(&e, "%d outboxctl run already", AGENTS_MAX);
 	else
 		pid = starter_fork(s, kind == STARTER_ACTION, fds, &e);
@@ -105,13 +103,18 @@ agents_turn(struct agents *t, const struct starter *s, int64_t now)
 	t->next_at = now + PAUSE_MS;
 }
 
-bool
-agents_reap(struct agents *t, pid_t pid)
+void
+agents_reap(struct agents *t, pid_t pid, int status, int64_t now)
 {
-	for (size_t i = 0; i < AGENTS_MAX; i++)
-		if (t->list[i].pid == pid) {
-			t->list[i].pid = 0;
-			return true;
-		}
-	return false;
+	for (size_t i = 0; i < AGENTS_MAX; i++) {
+		if (t->list[i].pid != pid)
+			continue;
+		t->list[i].pid = 0;
+		/* The monitor itself would not have asked. */
+		if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REFUSED)
+			log_throttle_warn(&t->throttle, "outboxctl refused the "
+			    "monitor a change that came without a valid token: "
+			    "either a token has just been replaced, or hostile "
+			    "code runs in the monitor", now);
+	}
 }

@@ -19,20 +19,20 @@
 
 struct agents {
 	int		 channel, monitors;	/* its ends; -1 */
-	bool		 may_change;	/* somebody has a token for it */
 	int64_t		 next_at;	/* clock_ms(): of the next request */
 	struct agents_one {
 		pid_t			pid;		/* 0: none */
 		enum starter_kind	kind;
 	} list[AGENTS_MAX];
-	struct log_throttle throttle;	/* none could be started */
+	struct log_throttle throttle;	/* none could be started, or one has
+					   refused the monitor a change */
 };
 
 /*
  * Before and after the fork of a monitor, which closes the first end.  All zero
  * but for the ends is ready for use.
  */
-int	agents_open(struct agents *, bool may_change, struct err *);
+int	agents_open(struct agents *, struct err *);
 void	agents_opened(struct agents *);
 
 /* The monitor has ended: so do those that only read. */
@@ -45,7 +45,7 @@ int64_t	agents_deadline(const struct agents *, int64_t now);
 /* Do what the monitor asks for. */
 void	agents_turn(struct agents *, const struct starter *, int64_t now);
 
-/* Was this child one of them? */
-bool	agents_reap(struct agents *, pid_t);
+/* This child has ended, with this status: it may be one of them. */
+void	agents_reap(struct agents *, pid_t, int status, int64_t now);
 
 #endif

@@ -214,15 +214,13 @@ static void
 start_helper(struct master *m, unsigned i, int64_t now)
 {
 	struct slot	*s = &m->helpers[i];
-	bool		 may_change = m->conf->monitor.token_file[0] != '\0' ||
-			    m->conf->monitor.tokens.n > 0;
 	struct err	 e;
 
 	memset(s->line, 0, sizeof(*s->line));
 	s->line->started_at = s->line->alive_at = now;
 	scoreboard_state(s->line, SCOREBOARD_STARTING, now);
 	s->line->generation = m->gen;
-	if (i == MONITOR && agents_open(&m->agents, may_change, &e) < 0) {
+	if (i == MONITOR && agents_open(&m->agents, &e) < 0) {
 		log_error("monitor 0: %s", e.text);
 		slot_started(s, -1, m->gen, now);
 		return;
@@ -392,7 +390,7 @@ children_reap(struct master *m, int64_t now)
 			;
 		if (s == end) {
 			if (!WIFSTOPPED(status))
-				agents_reap(&m->agents, pid);
+				agents_reap(&m->agents, pid, status, now);
 			continue;
 		}
 		if (WIFSTOPPED(status)) {

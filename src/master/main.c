@@ -29,7 +29,7 @@
 #include "master/log_head.h"
 #include "master/master.h"
 #include "master/view.h"
-#include "monitor/people.h"
+#include "ipc/people.h"
 #include "util/sig.h"
 #include "worker/worker.h"
 #include "util/xalloc.h"

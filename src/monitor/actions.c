@@ -1,8 +1,8 @@
 /*
  * actions.c - the changes: from the body of a request to a command
  *
- * The command is that of outboxctl, with its checks, its audit and its account
- * (mysql.operator).
+ * The command is that of outboxctl, with its checks, also of who may make the
+ * change, its audit and its account (mysql.operator).
  */
 
 #include "monitor/monitor_impl.h"
@@ -11,43 +11,29 @@
 
 #include <bsd/string.h>
 
+#include "common/exits.h"
+
 #define FILTERS		"key", "type", "partition", "since", "until"
 
 /* The members of the body: texts, flags, and a list behind all options. */
 static const struct action {
-	const char	*words[2];
 	const char	*list;
 	bool		 numbers;	/* the list has sequences */
 	const char	*texts[8];
 	const char	*flags[4];
 } actions[CONF_ACTIONS] = {
-	[ACTION_RETRY] = { { "messages", "retry" }, "sequences", true,
+	[ACTION_RETRY] = { "sequences", true,
 	  { FILTERS }, { "all", "reset-attempts" } },
-	[ACTION_DISCARD] = { { "messages", "discard" }, "sequences", true,
-	  { NULL }, { NULL } },
-	[ACTION_REPLAY] = { { "messages", "replay" }, "sequences", true,
-	  { FILTERS }, { "all" } },
-	[ACTION_PAUSE] = { { "partitions", "pause" }, "labels", false,
-	  { NULL }, { "all" } },
-	[ACTION_RESUME] = { { "partitions", "resume" }, "labels", false,
-	  { NULL }, { "all" } },
-	[ACTION_RELEASE] = { { "keys", "release" }, "keys", false, { NULL },
-	  { NULL } },
-	[ACTION_DEAD_RETRY] = { { "dead", "retry" }, "sequences", true,
+	[ACTION_DISCARD] = { "sequences", true, { NULL }, { NULL } },
+	[ACTION_REPLAY] = { "sequences", true, { FILTERS }, { "all" } },
+	[ACTION_PAUSE] = { "labels", false, { NULL }, { "all" } },
+	[ACTION_RESUME] = { "labels", false, { NULL }, { "all" } },
+	[ACTION_RELEASE] = { "keys", false, { NULL }, { NULL } },
+	[ACTION_DEAD_RETRY] = { "sequences", true,
 	  { FILTERS, "group" }, { "all" } },
-	[ACTION_DEAD_PURGE] = { { "dead", "purge" }, "sequences", true,
+	[ACTION_DEAD_PURGE] = { "sequences", true,
 	  { FILTERS, "group" }, { "all", "release" } },
 };
-
-enum conf_action
-actions_find(const char *name)
-{
-	enum conf_action	i = 0;
-
-	while (i < CONF_ACTIONS && strcmp(conf_actions[i], name) != 0)
-		i++;
-	return i;
-}
 
 static bool
 is_one_of(const char *name, const char *const *list, size_t max)
@@ -121,9 +107,21 @@ add_members(struct request *r, json_t *words, const struct action *a,
 	    "positive numbers" : "texts");
 }
 
+static void
+answer_change(struct request *r)
+{
+	const struct question	*q = r->question;
+	const char		*why = q == NULL ? NULL : json_string_value(
+				    json_object_get(q->result, "error"));
+
+	if (why != NULL && q->exit == EXIT_REFUSED)
+		guard_tell(r, REFUSED_RIGHT, why);
+	ask_answer(r);
+}
+
 /*
- * The audit has the person's name, which is no word of the command; the log has
- * the address as well.
+ * With the person's token: outboxctl finds out whose it is, and if that person
+ * may do so.  The log has the address as well.
  */
 static void
 ask_for(struct request *r, const char *name, json_t *words, bool dry_run)
@@ -134,16 +132,16 @@ ask_for(struct request *r, const char *name, json_t *words, bool dry_run)
 	if (!dry_run)
 		log_info("%s wants a change: %s: %s", r->who.name, name,
 		    client);
-	ask_outboxctl(r, QUESTION_ACTION, strcmp(r->who.name,
-	    CONF_NOBODY) == 0 ? json_incref(words) : json_pack("{s:s, s:O}",
-	    "person", r->who.name, "words", words), ask_answer);
+	ask_outboxctl(r, QUESTION_ACTION, json_pack("{s:s, s:O}",
+	    r->by_proxy ? "person" : "token", r->by_proxy ? r->who.name :
+	    r->token, "words", words), answer_change);
 }
 
 void
 actions_route(struct request *r, const char *name)
 {
-	enum conf_action	 i = actions_find(name);
-	const struct action	*a = &actions[i];
+	enum conf_action	 i = 0;
+	const char		*command;
 	json_error_t		 error;
 	json_t			*body, *words;
 
@@ -152,6 +150,8 @@ actions_route(struct request *r, const char *name)
 		    "parameters but its body", NULL);
 		return;
 	}
+	while (i < CONF_ACTIONS && strcmp(conf_actions[i], name) != 0)
+		i++;
 	if (i == CONF_ACTIONS) {
 		answer_error(r, MHD_HTTP_NOT_FOUND, "there is no such action",
 		    "see /openapi.json");
@@ -159,13 +159,15 @@ actions_route(struct request *r, const char *name)
 	}
 	body = json_loadb(r->body.data == NULL ? "" : r->body.data,
 	    r->body.len, JSON_REJECT_DUPLICATES, &error);
-	words = json_pack("[s, s, s]", a->words[0], a->words[1], "--yes");
+	command = people_commands[i];
+	words = json_pack("[s#, s, s]", command, (int)strcspn(command, " "),
+	    strchr(command, ' ') + 1, "--yes");
 	if (body == NULL)
 		answer_misuse(r, "value", NULL, "the body is no JSON: %s",
 		    error.text);
 	else if (!json_is_object(body))
 		answer_misuse(r, "value", NULL, "the body is no object");
-	else if (add_members(r, words, a, body))
+	else if (add_members(r, words, &actions[i], body))
 		ask_for(r, name, words, json_is_true(json_object_get(body,
 		    "dry_run")));
 	json_decref(words);

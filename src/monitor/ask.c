@@ -2,6 +2,8 @@
 
 #include "monitor/monitor_impl.h"
 
+#include "common/exits.h"
+
 #define QUERY_PATIENCE_MS	16000
 #define ACTION_PATIENCE_MS	605000
 
@@ -17,6 +19,8 @@ status_of(const struct question *q)
 		    MHD_HTTP_NOT_FOUND;
 	case 2:
 		return MHD_HTTP_BAD_REQUEST;
+	case EXIT_REFUSED:
+		return MHD_HTTP_FORBIDDEN;
 	default:
 		return MHD_HTTP_SERVICE_UNAVAILABLE;
 	}

@@ -10,12 +10,14 @@
 
 #include "monitor/monitor_impl.h"
 
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "util/environment.h"
 #include "util/log.h"
 #include "util/sandbox.h"
+#include "util/secret.h"
 
 static const int	calls[] = {
 	/* Clients: accepted, read, answered, asked who they are, cut off. */
@@ -77,6 +79,8 @@ monitor_confine(struct monitor *m)
 	tzset();
 	log_connect();
 	json_object_seed(0);
+	/* No token stays in memory once it was handed over. */
+	json_set_alloc_funcs(malloc, secret_wipe);
 	(void)people_find(&m->people, "");
 	/* Passwords that are for others. */
 	environment_wipe();

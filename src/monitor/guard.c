@@ -51,9 +51,8 @@ guard_may_change(const struct monitor *m)
 	return people_may_act(&m->people) && m->bad_operator.text[0] == '\0';
 }
 
-/* Log what is refused, and who it is: only the descriptor knows. */
-static void
-tell(struct request *r, int why, const char *what)
+void
+guard_tell(struct request *r, int why, const char *what)
 {
 	char	 client[CLIENT_NAME_SIZE];
 	char	*text;
@@ -76,8 +75,8 @@ is_named(struct request *r)
 	for (size_t i = 0; i < proxies->n; i++)
 		if (client_is(r->client, proxies->items[i]))
 			return true;
-	tell(r, REFUSED_NAME, "a client that is not in monitor.proxies said "
-	    "who it is");
+	guard_tell(r, REFUSED_NAME, "a client that is not in monitor.proxies "
+	    "said who it is");
 	return false;
 }
 
@@ -109,10 +108,11 @@ identify(struct request *r)
 	if (p != NULL)
 		r->who = *p;
 	else if (!r->by_proxy && r->token != NULL && people->n > 0)
-		tell(r, REFUSED_TOKEN, "a client sent a wrong token to the "
-		    "monitor");
+		guard_tell(r, REFUSED_TOKEN, "a client sent a wrong token to "
+		    "the monitor");
 	if (r->by_proxy)
 		strlcpy(r->who.name, r->user, sizeof(r->who.name));
+	r->token = token;
 	return true;
 }
 
@@ -196,7 +196,7 @@ asks_for_token(struct request *r, const char *error)
 
 	if (r->by_proxy) {
 		err_set(&stranger, "%s is not in monitor.tokens", r->who.name);
-		tell(r, REFUSED_RIGHT, stranger.text);
+		guard_tell(r, REFUSED_RIGHT, stranger.text);
 		answer_error(r, MHD_HTTP_FORBIDDEN, stranger.text, "add a row "
 		    "of this name, or one of the name *");
 		return false;
@@ -207,25 +207,9 @@ asks_for_token(struct request *r, const char *error)
 	return false;
 }
 
-/* May this person do it?  Of what is no action, the table of them tells. */
+/* Known people are let through: outboxctl decides what each may change. */
 static bool
-has_right(struct request *r, const char *name)
-{
-	enum conf_action	i = actions_find(name);
-	struct err		error, remedy;
-
-	if (i == CONF_ACTIONS || (r->who.may & 1U << i) != 0)
-		return true;
-	err_set(&error, "%s may not %s", r->who.name, name);
-	err_set(&remedy, "add %s to what %s may do, in monitor.tokens; or use "
-	    "outboxctl", name, r->who.name);
-	tell(r, REFUSED_RIGHT, error.text);
-	answer_error(r, MHD_HTTP_FORBIDDEN, error.text, remedy.text);
-	return false;
-}
-
-static bool
-admits_change(struct request *r, const char *name)
+admits_change(struct request *r)
 {
 	static const char	 json[] = "application/json";
 	size_t			 n = sizeof(json) - 1;
@@ -251,8 +235,6 @@ admits_change(struct request *r, const char *name)
 	}
 	if (!r->is_known)
 		return asks_for_token(r, "a change needs the token");
-	if (!has_right(r, name))
-		return false;
 	if (r->type == NULL || strncasecmp(r->type, json, n) != 0 ||
 	    (r->type[n] != '\0' && r->type[n] != ';' && r->type[n] != ' ')) {
 		answer_error(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is "
@@ -303,7 +285,7 @@ guard_admits(struct request *r)
 	/* Other paths change nothing, whatever is sent with the request. */
 	if (changes)
 		return strncmp(r->path, "/api/actions/", 13) != 0 ||
-		    admits_change(r, r->path + 13);
+		    admits_change(r);
 	/* The page itself is shown, and asks for the token. */
 	if (m->a->conf->monitor.require_token && !is_probe(r) &&
 	    (strncmp(r->path, "/api/", 5) == 0 ||

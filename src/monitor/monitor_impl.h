@@ -7,7 +7,7 @@
 #include "monitor/client.h"
 #include "monitor/door.h"
 #include "monitor/monitor.h"
-#include "monitor/people.h"
+#include "ipc/people.h"
 #include "monitor/question.h"
 #include "monitor/request.h"
 #include "util/log_throttle.h"
@@ -47,6 +47,9 @@ struct monitor {
 
 /* guard.c: read the tokens, and note what is wrong with them. */
 void	guard_read_tokens(struct monitor *);
+
+/* Log what is refused, and who it is: only the descriptor knows. */
+void	guard_tell(struct request *, int why, const char *what);
 
 /*
  * wait.c: the request waits until the question is done, or for patience_ms;

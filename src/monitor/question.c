@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/secret.h"
 #include "util/xalloc.h"
 
 #define SECOND_MS	1000
@@ -51,7 +52,7 @@ question_ask(struct questions *t, enum question_kind kind, json_t *words,
 			break;
 	}
 	if (q != NULL || n >= QUESTIONS_MAX) {
-		free(text);
+		secret_wipe(text);
 		if (q != NULL)
 			q->waiting++;
 		return q;
@@ -98,7 +99,7 @@ drop_old(struct questions *t, int64_t now)
 		}
 		kept -= is_kept(q, now) ? q->size : 0;
 		*at = q->next;
-		free(q->words);
+		secret_wipe(q->words);
 		json_decref(q->result);
 		shared_text_release(q->text);
 		free(q);

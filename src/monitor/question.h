@@ -32,7 +32,8 @@ enum question_kind {
 
 struct question {
 	enum question_kind	 kind;
-	char			*words;		/* JSON, one line */
+	char			*words;		/* JSON, one line; it may have
+						   a token */
 	bool			 asked, done;
 	int64_t			 at;		/* clock_ms(): done */
 	int			 exit;		/* status of outboxctl; -1: it

@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <microhttpd.h>
 
-#include "monitor/people.h"
+#include "ipc/people.h"
 #include "util/buf.h"
 
 #define REQUEST_BODY_MAX	(64 * 1024)	/* bytes */
@@ -40,8 +40,10 @@ struct request {
 	struct person		 who;		/* not known: a name at most */
 	bool			 by_proxy;	/* which has named it */
 	struct buf		 body;
-	const char		*host, *origin, *site, *type, *token, *user;
+	const char		*host, *origin, *site, *type, *user;
 						/* headers; NULL: none */
+	const char		*token;		/* Authorization, then what is
+						   behind Bearer; wiped */
 	size_t			 nquery;
 	const char		*names[REQUEST_QUERY_MAX];
 	const char		*values[REQUEST_QUERY_MAX];
@@ -125,9 +127,6 @@ void	paths_route(struct request *);
 
 /* actions.c: the same for POST /api/actions/NAME. */
 void	actions_route(struct request *, const char *name);
-
-/* The action of this name; CONF_ACTIONS: there is none. */
-enum conf_action actions_find(const char *name);
 
 /* probes.c: signs of life, and whether the fleet is ready. */
 void	probe_health(struct request *);

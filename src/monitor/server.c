@@ -52,6 +52,19 @@ header(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
+/*
+ * It has been compared, or handed over.  The library keeps the request, and
+ * hostile code that runs here later must find no token in it.
+ */
+static void
+forget_token(struct request *r)
+{
+	if (r->token != NULL)
+		explicit_bzero((void *)(uintptr_t)r->token, /* NOLINT */
+		    strlen(r->token));
+	r->token = NULL;
+}
+
 /* Called with the headers, then with each piece of the body, then at its end,
    and once more after a request has waited. */
 static enum MHD_Result
@@ -103,6 +116,7 @@ on_request(void *arg, struct MHD_Connection *c, const char *url,
 		    "a NUL in one", NULL);
 	else if (guard_admits(r))
 		paths_route(r);
+	forget_token(r);
 	return MHD_YES;
 }
 
@@ -118,6 +132,7 @@ on_completed(void *arg, struct MHD_Connection *c, void **context,
 	if (r == NULL)
 		return;
 	wait_forget(r);
+	forget_token(r);
 	events_forget(m, r->client);
 	clients_phase(r->client, CLIENT_SENDS, m->now);
 	buf_free(&r->body);

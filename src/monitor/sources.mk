@@ -17,7 +17,6 @@ liboutbox_a_SOURCES += \
 	src/monitor/monitor.c src/monitor/monitor.h \
 	src/monitor/monitor_impl.h \
 	src/monitor/page.h \
-	src/monitor/people.c src/monitor/people.h \
 	src/monitor/paths.c \
 	src/monitor/probes.c \
 	src/monitor/question.c src/monitor/question.h \

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,4 +105,12 @@ secret_free(char *secret)
 		return;
 	explicit_bzero(secret, strlen(secret));
 	free(secret);
+}
+
+void
+secret_wipe(void *block)
+{
+	if (block != NULL)
+		explicit_bzero(block, malloc_usable_size(block));
+	free(block);
 }

@@ -22,7 +22,11 @@ char	*secret_read(const char *file, const char *env, struct err *);
  */
 int	 secret_check_file(const char *path, struct err *);
 
-/* Overwrites the memory before freeing it.  NULL is fine. */
+/*
+ * Overwrites the memory before freeing it; the second one all of a block, for
+ * libraries that take a free() of ours.  NULL is fine.
+ */
 void	 secret_free(char *);
+void	 secret_wipe(void *);
 
 #endif

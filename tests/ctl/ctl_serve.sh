@@ -312,18 +312,65 @@ for command in 'partitions pause p00' "enqueue $DIR/good.yml" 'stream info' \
 	refused 'the monitor may not ask' "for $command" "$(words $command)"
 done
 end_serve
-export OUTBOXCTL_MAY=change
-serve
-unset OUTBOXCTL_MAY
-ask partitions pause --yes p00
-is "$RC" 0 'or, with a token, for changes of rows'
-ask partitions resume --yes p00
-for command in "enqueue $DIR/good.yml" 'schema install' config; do
+# What changes rows takes a token, whatever the monitor says of who asks.
+keep_secret "$DIR/anna" token-of-anna-0000
+keep_secret "$DIR/all" token-of-all-00000
+# people MORE: of the configuration, beside anna
+people() {
+	cp "$DIR/good.yml" "$OP"
+	cat >> "$OP" <<< "monitor: {token_file: $DIR/all, tokens: [{name: anna,
+	    file: $DIR/anna, may: [pause]}$1}"
+}
+# wants TOKEN-OR-PERSON WORD...
+wants() { line "{$1, \"words\": $(words "${@:2}")}"; }
+start_for_monitor() {
+	export OUTBOXCTL_MAY=change
+	serve
+	unset OUTBOXCTL_MAY
+}
+people ']'
+start_for_monitor
+wants '"token": "token-of-anna-0000"' partitions pause --yes p00
+is "$RC $(asked_by)" "0 $(id -un) for anna (serve)@$(hostname)" \
+    'with the token of anna the monitor may ask for a change'
+wants '"token": "token-of-anna-0000"' partitions resume --yes p00
+like "$RC $OUT" '^77 .*anna may not resume.*add resume to what anna may do' \
+    'if anna may make it'
+wants '"token": "token-of-all-00000"' partitions resume --yes p00
+is "$RC $(asked_by)" "0 $(id -un)@$(hostname)" 'the token of all has no name'
+for command in "enqueue $DIR/good.yml" 'schema install' config reconcile \
+    'partitions sync'; do
 	# shellcheck disable=SC2086
 	refused 'the monitor may not ask' "but not for $command" \
-	    "$(words $command)"
+	    "{\"token\": \"token-of-all-00000\", \"words\": $(words $command)}"
 done
+# Nobody: it ends with a status that the master sees.
+is_nobody() {
+	like "$RC $OUT" '^77 .*needs the token of a person' "$1: refused"
+	end_serve
+	is "$RC" 77 'that was the end'
+	start_for_monitor
+}
+ask partitions pause --yes p00
+is_nobody 'without a token'
+wants '"token": "token-of-anna-0001"' partitions pause --yes p00
+is_nobody 'with a wrong one'
+wants '"person": "anna"' partitions pause --yes p00
+is_nobody 'with a name'
+keep_secret "$DIR/anna" token-of-anna-0001
+wants '"token": "token-of-anna-0000"' partitions pause --yes p00
+is_nobody 'with a token that was replaced'
+wants '"token": "token-of-anna-0001"' partitions pause --yes p00
+is "$RC" 0 'the new one counts at once'
+people ', {name: "*", may: [pause]}], user_header: X-User, proxies: ["::1"]'
+wants '"person": "ben"' partitions pause --yes p01
+is "$RC $(asked_by)" "0 $(id -un) for ben (serve)@$(hostname)" \
+    'a name counts where a proxy may say it'
+wants '"person": "ben"' partitions resume --yes p01
+like "$RC $OUT" '^77 .*ben may not resume' 'and allows no more'
+wants '"token": "token-of-all-00000"' partitions resume --yes --all
 end_serve
+cp "$DIR/good.yml" "$OP"
 
 # A change ends with it: replay waits between its chunks.
 sql "INSERT INTO events (stream_id, stream_sequence, event_type, event_data)

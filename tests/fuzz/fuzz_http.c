@@ -52,18 +52,18 @@ begin(void)
 
 /*
  * Two words of ours, or one; then options and numbers; then any texts.  For a
- * change they stand beside the name of who wants it.
+ * change they stand beside the token of who wants it.
  */
 static void
 check_words(const struct question *q)
 {
 	json_t		*line = json_loads(q->words, 0, NULL), *words = line;
-	const char	*word, *person;
+	const char	*word, *token;
 	size_t		 i;
 
 	if (q->kind == QUESTION_ACTION) {
-		person = json_string_value(json_object_get(line, "person"));
-		MUST(person != NULL && strcmp(person, "anna") == 0);
+		token = json_string_value(json_object_get(line, "token"));
+		MUST(token != NULL && strcmp(token, "0123456789abcdef") == 0);
 		words = json_object_get(line, "words");
 	}
 	MUST(json_is_array(words) && json_array_size(words) > 0);

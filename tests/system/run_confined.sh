@@ -34,7 +34,8 @@ static int	(*real)(void *);
 static void	*(*real_init)(void *);
 static int	maps = -1;
 static const char *whose = "monitor";
-static char	files[4][300], secrets[2][64];
+static char	files[4][300], secrets[3][64], changes[4][300];
+static int	asked;
 
 /* What is written here comes after the filter, so it goes by no libc. */
 static void
@@ -58,8 +59,12 @@ begin(void)
 		if (sscanf(list, "%299s", files[i]) == 1)
 			list += strspn(list, " ") + strlen(files[i]);
 	if (getenv("HOSTILE_SECRETS") != NULL)
-		sscanf(getenv("HOSTILE_SECRETS"), "%63s %63s", secrets[0],
-		    secrets[1]);
+		sscanf(getenv("HOSTILE_SECRETS"), "%63s %63s %63s", secrets[0],
+		    secrets[1], secrets[2]);
+	if (getenv("HOSTILE_CHANGES") != NULL)
+		sscanf(getenv("HOSTILE_CHANGES"), "%299[^\n]\n%299[^\n]\n"
+		    "%299[^\n]\n%299[^\n]", changes[0], changes[1],
+		    changes[2], changes[3]);
 }
 
 /* Before the filter: later this is refused. */
@@ -100,15 +105,17 @@ search(void)
 	char		 mode[8], *line;
 	int		 found = 0;
 
+	lseek(maps, 0, SEEK_SET);
 	while ((k = read(maps, text + n, sizeof(text) - 1 - (size_t)n)) > 0)
 		n += k;
+	text[n] = '\0';
 	for (line = strtok(text, "\n"); line != NULL;
 	    line = strtok(NULL, "\n")) {
 		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 ||
 		    strncmp(mode, "rw", 2) != 0 || mode[3] == 's' ||
 		    strstr(line, "[v") != NULL)
 			continue;
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 3; i++)
 			found += count((const char *)from, (const char *)to,
 			    secrets[i]);
 	}
@@ -157,6 +164,42 @@ attack(void)
 	say("end", "of all", 0);
 }
 
+/* Have the master start an outboxctl for changes, and ask it for one. */
+static void
+ask_for_change(const char *change)
+{
+	int		 type = 0, fd = 3, ends[6];
+	socklen_t	 len = sizeof(type);
+	char		 answer[400], kind = 2;
+	struct iovec	 text = { &kind, 1 };
+	union {
+		struct cmsghdr	head;
+		char		space[CMSG_SPACE(3 * sizeof(int))];
+	} control = { .head = { .cmsg_level = SOL_SOCKET,
+	    .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(3 * sizeof(int)) } };
+	struct msghdr	 m = { .msg_iov = &text, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	ssize_t		 n;
+
+	while (fd < 1024 && (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) !=
+	    0 || type != SOCK_SEQPACKET))
+		fd++;
+	for (int i = 0; i < 3; i++)
+		(void)!pipe2(ends + 2 * i, 0);
+	memcpy(CMSG_DATA(&control.head), (int[]){ ends[0], ends[3], ends[5] },
+	    3 * sizeof(int));
+	n = sendmsg(fd, &m, 0);
+	for (int i = 0; i < 3; i++)
+		close((int[]){ ends[0], ends[3], ends[5] }[i]);
+	n = n < 0 ? n : dprintf(ends[1], "%s\n", change);
+	n = n < 0 ? n : read(ends[2], answer, sizeof(answer) - 1);
+	if (n > 0)
+		answer[n - 1] = '\0';
+	say("change", n > 0 ? answer : change, n);
+	for (int i = 0; i < 3; i++)
+		close((int[]){ ends[1], ends[2], ends[4] }[i]);
+}
+
 /* The last call before the filter; then the monitor works as always. */
 int
 MHD_run(void *d)
@@ -166,7 +209,24 @@ MHD_run(void *d)
 	/* Without a filter it would do harm; with one the question is refused. */
 	if (!done++ && prctl(PR_GET_SECCOMP) != 0)
 		attack();
+	if (asked-- == 1) {
+		search();
+		for (int i = 0; i < 4 && changes[i][0] != '\0'; i++)
+			ask_for_change(changes[i]);
+		say("end", "of changes", 0);
+	}
 	return real(d);
+}
+
+/* Somebody asks for a path that is none: changes are wanted, a turn later. */
+int
+MHD_queue_response(void *connection, unsigned status, void *response)
+{
+	int	(*next)(void *, unsigned, void *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "MHD_queue_response");
+	asked = status == 404 ? 2 : 0;
+	return next(connection, status, response);
 }
 
 static void
@@ -215,12 +275,26 @@ TOKEN=0123456789abcdef-token
 SOCK=$DIR/run/outbox.monitor.sock
 start_servers
 keep_secret "$DIR/token" "$TOKEN"
+ANNAS=token-of-anna-0000-1111
+keep_secret "$DIR/anna" "$ANNAS"
 keep_secret "$DIR/password" "$OUTBOX_PW"
 WAKE='binlog: auto' write_conf
 as_operator
 op="password_file: $DIR/password, operator: {user: operator, password_env: OUTBOX_PW}"
 sed -i "s|^\(mysql:.*\)password_env: OUTBOX_PW|\1$op|" "$CONF"
-echo "monitor: {token_file: $DIR/token}" >> "$CONF"
+cat >> "$CONF" << EOF
+monitor:
+  token_file: $DIR/token
+  tokens: [{name: anna, file: $DIR/anna, may: [discard]}]
+EOF
+# Messages that wait until tomorrow, for changes.
+sql 'UPDATE outbox_settings SET partition_count = 16'
+call_enqueue "'a', NULL, 'ok', 1, '{}', NULL, 'x'" \
+    "'b', NULL, 'ok', 1, '{}', NULL, 'x'"
+sql 'UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 DAY'
+A=$(sql 'SELECT MIN(global_sequence) FROM outbox')
+B=$(sql 'SELECT MAX(global_sequence) FROM outbox')
+discard="\"words\": [\"messages\", \"discard\", \"--yes\", \"$B\"]"
 
 is_code() { [ "$(curl -s -o "$DIR/body" -m 10 -w '%{http_code}' \
     --unix-socket "$SOCK" "http://localhost$2")" = "$1" ]; }
@@ -231,8 +305,13 @@ monitor_pid() { pgrep -P "$MASTER" -f 'outbox-master: monitor'; }
 	LD_PRELOAD=$DIR/hostile.so
 	HOSTILE_FILES="/etc/passwd $DIR/password $CONF $DIR/token"
 	HOSTILE_SECRETS="$(rev <<< "$OUTBOX_PW") $(rev <<< "$TOKEN")"
+	HOSTILE_SECRETS+=" $(rev <<< "$ANNAS")"
+	HOSTILE_CHANGES="{\"person\": \"anna\", $discard}
+${discard#*: }
+{\"token\": \"0123456789-no-token-0\", $discard}"
 	HOSTILE_PORT=${URL##*:}
-	export ASAN_OPTIONS LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT
+	export ASAN_OPTIONS LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT \
+	    HOSTILE_CHANGES
 	exec "$OUTBOX_MASTER" -c "$CONF" --silent
 ) >> "$DIR/out" 2>> "$DIR/log" < /dev/null &
 MASTER=$! LOG=$DIR/log
@@ -274,8 +353,32 @@ is "$(awk '/\.scoreboard/ { ours = 1; mode = $2 }
 
 within 5 'the monitor answers' is_code 200 /healthz
 check 'with what it asks of outboxctl' is_code 200 /api/partitions
-call_enqueue "'a', NULL, 'ok', 1, '{}', NULL, 'x'"
-within 10 'messages are relayed' is_drained
+
+# What is done in anna's name takes her token, which the monitor does not keep.
+as_anna() { curl -sN -m 60 --unix-socket "$SOCK" \
+    -H "Authorization: Bearer $ANNAS" "$@"; }
+as_anna http://localhost/api/events > "$DIR/events" &
+page=$!
+within 10 'anna has a page open' has_line "$DIR/events" '^data: '
+is "$(as_anna -H 'Content-Type: application/json' -d "{\"sequences\": [$A]}" \
+    http://localhost/api/actions/discard | jq .changed)" 1 \
+    'and discards a message'
+check 'hostile code is awake once more' is_code 404 /no/such/path
+within 20 'it has asked for changes' has_line "$LOG" \
+    '^hostile monitor: end of changes'
+kill "$page"
+say "$(grep '^hostile monitor: change' "$LOG")"
+is "$(grep -c '^hostile monitor: find secrets.*: No such' "$LOG")" 2 \
+    'it has found no token of a request before'
+is "$(sql 'SELECT GROUP_CONCAT(global_sequence) FROM outbox_dead_letters')" "$A" \
+    'no change was made for it'
+is "$(sql 'SELECT COUNT(*) FROM outbox_audit')" 1 'nor in the name of anna'
+within 5 'the log tells it' has_line "$LOG" \
+    'outboxctl refused the monitor a change'
+call_enqueue "'c', NULL, 'ok', 1, '{}', NULL, 'x'"
+is_relayed() { is_sql "SELECT published_at IS NOT NULL FROM outbox
+    ORDER BY global_sequence DESC LIMIT 1" 1; }
+within 10 'messages are relayed' is_relayed
 is "$(worker_pids "$MASTER")" "$workers" 'by the same workers'
 check 'nothing has died' not has_line "$LOG" 'exited with|was killed by'
 stops 'the daemon stops'

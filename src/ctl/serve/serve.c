@@ -3,18 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/exits.h"
 #include "ctl/base/command.h"
 #include "ctl/base/outcome.h"
 #include "ctl/serve/serve.h"
+#include "ipc/people.h"
+#include "util/secret.h"
 #include "util/xalloc.h"
 
 #define FORM	"not a JSON array of strings such as [\"dead\",\"list\"], " \
-		"nor {\"person\": NAME, \"words\": [...]}"
+		"nor {\"person\": NAME, \"words\": [...]}, nor the same with " \
+		"\"token\""
 
 /*
  * What the monitor asks for may come from hostile code in it: the master says
- * in the environment that this one only reads, or changes rows.  No such command
- * reads a file that is named to it.
+ * in the environment that this one only reads, or makes the changes of
+ * monitor.tokens.  No such command reads a file that is named to it.
  */
 static bool
 is_allowed(const struct command *k)
@@ -22,7 +26,8 @@ is_allowed(const struct command *k)
 	const char	*may = getenv("OUTBOXCTL_MAY");
 
 	return may == NULL || k->kind == COMMAND_READS ||
-	    (k->change != NULL && strcmp(may, "change") == 0);
+	    (people_action(k->words) < CONF_ACTIONS &&
+	    strcmp(may, "change") == 0);
 }
 
 /* argv: the words from the last one of the command's name. */
@@ -51,7 +56,8 @@ run(struct here *h, int nwords, char **words, int nname, char **argv,
 		return ctl_misuse("enqueue: name a FILE; standard input has "
 		    "the commands");
 	if (c->command->kind != COMMAND_READS)
-		return child_run(c->path, nwords, words, h->person, result);
+		return (status = asker_judge(h)) != CTL_DONE ? status :
+		    child_run(c->path, nwords, words, h->name, result);
 	c->args.json = true;
 	return here_run(h);
 }
@@ -83,18 +89,21 @@ run_words(struct here *h, int nwords, char **words, json_t **result)
 }
 
 /*
- * The words of a line; NULL: there are none.  It may say which person asks, a
- * name that is none of the words.
+ * The words of a line; NULL: there are none.  It may say who asks, by a name or
+ * a token that is none of the words.
  */
 static const json_t *
-read_line(const json_t *line, const char **person)
+read_line(struct here *h, const json_t *line)
 {
-	*person = NULL;
+	h->token = h->person = NULL;
+	h->name[0] = '\0';
 	if (!json_is_object(line))
 		return line;
-	*person = json_string_value(json_object_get(line, "person"));
-	return json_object_size(line) == 2 && *person != NULL &&
-	    conf_is_person(*person) ? json_object_get(line, "words") : NULL;
+	h->token = json_string_value(json_object_get(line, "token"));
+	h->person = json_string_value(json_object_get(line, "person"));
+	return json_object_size(line) == 2 && (h->token != NULL ||
+	    (h->person != NULL && conf_is_person(h->person))) ?
+	    json_object_get(line, "words") : NULL;
 }
 
 /* Run the command of the line, NULL if that was too long. */
@@ -112,7 +121,7 @@ run_line(struct here *h, const char *line, size_t len, json_t **result)
 		return ctl_misuse("a line of more than %zu bytes",
 		    SERVE_LINE_MAX);
 	document = json_loadb(line, len, 0, NULL);
-	array = read_line(document, &h->person);
+	array = read_line(h, document);
 	valid = json_is_array(array);
 	n = json_array_size(array);
 	words = xcalloc(n + 1, sizeof(*words));
@@ -122,7 +131,7 @@ run_line(struct here *h, const char *line, size_t len, json_t **result)
 	}
 	status = valid ? run_words(h, (int)n, words, result) :
 	    ctl_misuse(FORM);
-	h->person = NULL;
+	h->token = h->person = NULL;
 	json_decref(document);
 	for (i = 0; i < n; i++)
 		free(words[i]);
@@ -132,7 +141,7 @@ run_line(struct here *h, const char *line, size_t len, json_t **result)
 
 /* false: nobody reads the answers. */
 static bool
-serve_line(struct here *h, struct lines *l, const char *line, size_t len)
+serve_line(struct here *h, struct lines *l, char *line, size_t len)
 {
 	json_t		*result = NULL, *own;
 	struct buf	 answer = { 0 };
@@ -141,6 +150,8 @@ serve_line(struct here *h, struct lines *l, const char *line, size_t len)
 
 	h->c.command = NULL;
 	status = run_line(h, line, len, &result);
+	if (line != NULL)
+		explicit_bzero(line, len);	/* a token */
 	if (status == CTL_USAGE && result == NULL)
 		command_remedy(h->c.command);
 	own = outcome_take(status);
@@ -170,9 +181,12 @@ serve_run(struct ctl *c)
 	if (lines_take(&l, &e) < 0)
 		return ctl_error("%s", e.text);
 	outcome_begin();
+	json_set_alloc_funcs(malloc, secret_wipe);
 	while (status == CTL_DONE && lines_next(&l, &line, &len))
 		if (!serve_line(&h, &l, line, len))
 			status = CTL_FAILED;
+		else if (h.is_forged)	/* for the master, who tells it */
+			status = EXIT_REFUSED;
 	here_free(&h);
 	lines_free(&l);
 	return status;

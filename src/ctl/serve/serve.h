@@ -41,7 +41,10 @@ bool	lines_answer(struct lines *, const struct buf *line);
 
 struct here {
 	struct ctl	c;		/* of the running command */
-	const char	*person;	/* who asks for it; or NULL */
+	const char	*token, *person;	/* who asks for it, one of them;
+					   or NULL */
+	char		 name[CONF_PERSON_SIZE];	/* see asker_judge() */
+	bool		 is_forged;	/* nobody's token, or name */
 	bool		loaded;		/* c.conf is of the file as in stat */
 	struct stat	stat;
 	struct pub	bus;		/* if loaded */
@@ -55,11 +58,19 @@ int	here_run(struct here *);
 void	here_settle(struct here *, int status, const json_t *result);
 void	here_free(struct here *);
 
+/* serve_asker.c */
+
+/*
+ * May who asks make the change of the command?  Sets name, for the audit; ""
+ * is none.  If not: the status, after an error; is_forged, if that is nobody.
+ */
+int	asker_judge(struct here *);
+
 /* serve_child.c */
 
 /*
  * Run outboxctl with these words in a process that ends with this one; blocks.
- * Who asks for it, if not NULL, is in the audit.  *result is its document, or
+ * The audit gets the person, if that is not "".  *result is its document, or
  * NULL.  Returns its exit status.
  */
 int	child_run(const char *conf_path, int nwords, char **words,

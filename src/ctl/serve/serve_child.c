@@ -78,7 +78,7 @@ start_and_read(char **argv, const char *person, struct buf *text)
 		close(fds[1]);
 		return ctl_error("memfd_create: %s", strerror(errno));
 	}
-	if (person != NULL)
+	if (person[0] != '\0')
 		rc = add_person(fd, person);
 	if ((pid = rc < 0 ? -1 : fork()) == 0)
 		become(argv, variables, fd, fds[1], parent);

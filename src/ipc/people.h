@@ -3,9 +3,9 @@
  *
  * The table of monitor.tokens, and the token of monitor.token_file as one row
  * of it, which may do everything.  With monitor.user_header a proxy can name the
- * people of the table, whether they have tokens or not.  It is flat, so that one process can read the
- * files and another, which gets the table, need not; and it holds no token, but
- * the hash of each.
+ * people of the table, whether they have tokens or not.  It holds no token, but
+ * the hash of each.  The monitor has it to know who may look, and strangers;
+ * outboxctl serve, who may change what.
  */
 #ifndef OUTBOX_PEOPLE_H
 #define OUTBOX_PEOPLE_H
@@ -45,6 +45,10 @@ const struct person *people_find(const struct people *, const char *token);
 
 /* The person whom a proxy names; NULL: there is none. */
 const struct person *people_named(const struct people *, const char *name);
+
+/* The change that this command of outboxctl is; CONF_ACTIONS: none of them. */
+enum conf_action people_action(const char *command);
+extern const char *const people_commands[CONF_ACTIONS];
 
 /* May anybody change something? */
 bool	people_may_act(const struct people *);

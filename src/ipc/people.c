@@ -1,6 +1,6 @@
 /* people.c - see people.h */
 
-#include "monitor/people.h"
+#include "ipc/people.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,17 @@
 #include <openssl/evp.h>
 
 #include "util/secret.h"
+
+const char *const	people_commands[CONF_ACTIONS] = {
+	[ACTION_RETRY] = "messages retry",
+	[ACTION_DISCARD] = "messages discard",
+	[ACTION_REPLAY] = "messages replay",
+	[ACTION_PAUSE] = "partitions pause",
+	[ACTION_RESUME] = "partitions resume",
+	[ACTION_RELEASE] = "keys release",
+	[ACTION_DEAD_RETRY] = "dead retry",
+	[ACTION_DEAD_PURGE] = "dead purge",
+};
 
 static void
 hash_token(const char *token, unsigned char hash[32])
@@ -29,6 +40,11 @@ read_token(struct person *p, const char *file, struct err *e)
 	if (rc == 0 && strlen(token) < CONF_TOKEN_MIN)
 		rc = err_set(e, "%s: the token is shorter than %d characters",
 		    file, CONF_TOKEN_MIN);
+	/* A browser sends no other, and serve reads UTF-8. */
+	for (size_t i = 0; rc == 0 && token[i] != '\0'; i++)
+		if (token[i] < ' ' || token[i] > '~')
+			rc = err_set(e, "%s: the token has characters that are "
+			    "not printable ASCII", file);
 	if (rc == 0) {
 		hash_token(token, p->hash);
 		p->has_token = 1;
@@ -118,6 +134,16 @@ people_named(const struct people *t, const char *name)
 			any = &t->list[i];
 	}
 	return any;
+}
+
+enum conf_action
+people_action(const char *command)
+{
+	enum conf_action	i = 0;
+
+	while (i < CONF_ACTIONS && strcmp(people_commands[i], command) != 0)
+		i++;
+	return i;
 }
 
 bool
