@@ -129,6 +129,7 @@ begin(struct flight *f)
 	    (size_t)window, max_out(c));
 	relay_prefer_suspects(f);
 	f->began_at = clock_ms();
+	r->trial.blame_after = c->retry.blame_after;
 	type_breaker_begin(&r->breaker, f->began_at);
 }
 

@@ -128,11 +128,10 @@ fail_for_now(struct flight *f, size_t i, const struct pub_answer *a)
 	relay_fail(f, i, a->text);
 	m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
 	    RETRY_AFTER_MAX_MS));
-	if (trial_failed(&f->r->trial, m->destination, m->sequence)) {
-		f->ways[i].accused = true;
+	if (trial_failed(&f->r->trial, m->destination, m->sequence))
 		relay_refuse_type(f, i, true, a->class, a->text);
-	} else
-		type_breaker_says_nothing(&f->r->breaker, m, clock_ms());
+	else
+		type_breaker_says_nothing(&f->r->breaker, m);
 }
 
 /*
@@ -143,17 +142,11 @@ static bool
 try_message(struct flight *f, size_t i, const struct pub_answer *a)
 {
 	struct relay		*r = f->r;
-	enum trial_kind		 kind = a->verdict == VERDICT_TOO_LARGE ?
-				     TRIAL_SIZE :
-				     a->verdict == VERDICT_ADDRESS ?
-				     TRIAL_ADDRESS : TRIAL_CONTENT;
-	struct trial_case	 c = relay_case(f, i, kind);
+	struct trial_case	 c = relay_case(f, i);
 	enum trial_say		 say = trial_refused(&r->trial, &c, clock_ms());
 
-	f->ways[i].accused = say != TRIAL_OWN;
 	if (say != TRIAL_ALL)
-		type_breaker_says_nothing(&r->breaker, &f->b->msgs[i],
-		    clock_ms());
+		type_breaker_says_nothing(&r->breaker, &f->b->msgs[i]);
 	if (say == TRIAL_OWN) {
 		relay_note_failure(f, i, a->text);
 		return relay_bury_or_hold(f, i, "message", a->text);
@@ -221,6 +214,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		late_answer(f, a);
 		return;
 	}
+	way->verdict = a->verdict;
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
@@ -241,7 +235,6 @@ relay_answer(struct flight *f, struct flight_line *line,
 	case VERDICT_LOST_TOGETHER:
 		/* Was it stored?  Whose fault it was is judged at the end. */
 		f->b->msgs[i].in_doubt = true;
-		way->together = a->verdict == VERDICT_LOST_TOGETHER;
 		relay_refuse(f, i, CLASS_LOST, a->text);
 		break;
 	case VERDICT_MESSAGE:
@@ -250,8 +243,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		go_on = try_message(f, i, a);
 		break;
 	case VERDICT_PENDING:
-		type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i],
-		    clock_ms());
+		type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i]);
 		relay_fail_in_doubt(f, i, a->text);
 		break;
 	case VERDICT_TRANSIENT:

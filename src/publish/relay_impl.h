@@ -27,10 +27,10 @@ struct way {
 	size_t			 ordinal;	/* its last place in order */
 	int64_t			 sent_at;	/* clock_us(); 0: was not */
 	enum error_class	 class;		/* of a refusal */
-	bool			 accused;	/* it may be its own fault: */
-	bool			 alone;		/* no fault of its type */
+	enum verdict		 verdict;	/* of its answer */
+	bool			 alone;		/* refused, perhaps by its own
+						   fault, and not for its type */
 	bool			 spent;		/* its last attempt failed */
-	bool			 together;	/* lost, with others */
 };
 
 /* What one destination did in this batch: see route.destination. */
@@ -70,7 +70,6 @@ struct flight {
 	struct relay_result	*res;
 	struct inflight		 w;
 	struct way		*ways;		/* of b->msgs */
-	bool			 silent;	/* some got no answer */
 	size_t			*order;		/* messages in sending order */
 	size_t			 oldest, nsent;
 	size_t			 nused;		/* destinations of the batch */
@@ -200,8 +199,11 @@ void	relay_comes_in(struct flight *, size_t i);
 /* How the message is made. */
 const struct envelope_form *relay_form(const struct flight *, size_t i);
 
-/* What is to be judged; the kind is of an answer. */
-struct trial_case relay_case(const struct flight *, size_t i, enum trial_kind);
+/* Can its answer be about this message alone? */
+bool	relay_is_accused(const struct flight *, size_t i);
+
+/* What is to be judged of it. */
+struct trial_case relay_case(const struct flight *, size_t i);
 
 /*
  * Answers, and none

@@ -24,12 +24,13 @@
 #define BEHIND_MS	2000
 
 /*
- * A message of a type that is probed often: shortest time until it is the next
- * probe, and longest time in memory.
+ * Messages of a type that is to blame are held in memory for so long, and those
+ * that were tried twice as long: so the others are tried before them.
  */
-#define PROBE_MS	200
 #define HOLD_MS		60000
-#define ROTATE_MS	5000	/* longer than a probe is missed */
+
+/* The shortest wait for a silent destination; the longest write-back. */
+#define LEAST_MS	200
 
 static void	judge_lost(struct flight *);
 static void	judge_types(struct flight *);
@@ -70,8 +71,7 @@ relay_judge(struct flight *f)
 		taken[f->ways[i].route - routes]++;
 		if (r->trial.n > 0)
 			trial_took(&r->trial, msg_group(m), m->sequence,
-			    msg_size(m), f->ways[i].sent_at / 1000,
-			    clock_ms());
+			    msg_size(m), f->ways[i].sent_at / 1000);
 	}
 	/* After the failures: a destination that took one works. */
 	for (size_t k = 0; r->figures != NULL && k <= r->routes.n; k++)
@@ -97,7 +97,7 @@ judge_lost(struct flight *f)
 			continue;
 		way->state = DONE;
 		err_set(&e, "%s", f->b->msgs[i].error);
-		if (way->together)
+		if (way->verdict == VERDICT_LOST_TOGETHER)
 			relay_fail_in_doubt(f, i, e.text);
 		else
 			relay_fail(f, i, e.text);
@@ -162,39 +162,11 @@ judge_aside(struct flight *f)
 			    "messages got no answer");
 }
 
-static int64_t
-own_wait(const struct flight *f, const struct msg *m)
-{
-	return trial_wait(&f->r->trial, m->sequence,
-	    f->r->conf->retry.blame_after);
-}
-
 /*
- * Its type is blamed and probed often.  One message is the next probe, due when
- * that may be sent and not sooner.  The others are held in memory until one is
- * taken, so that they cost nothing: in the database they are due with the
- * probe, for another worker.
+ * If its type is to blame, it is held in memory until it is asked for as the
+ * probe, or the type is released (type_breaker_wanted).  In the database it is
+ * due by then, for the claim, and for another worker.
  */
-static void
-hold_message(struct flight *f, size_t i, struct type_breaker_item *item)
-{
-	struct msg		*m = &f->b->msgs[i];
-	const struct way	*way = &f->ways[i];
-
-	m->delay_ms = later(item->until - clock_ms(), PROBE_MS);
-	m->hold_ms = HOLD_MS;
-	/*
-	 * It may be refused for its own sake: all others that are held are
-	 * tried before it, one after the other, as the breaker wants them.
-	 */
-	if (way->sent_at != 0 && type_breaker_rotates(item))
-		m->delay_ms += way->accused ? own_wait(f, m) : ROTATE_MS;
-	else if (!item->chosen) {
-		m->hold_ms = m->delay_ms;
-		item->chosen = true;
-	}
-}
-
 static void
 defer_message(struct flight *f, size_t i, bool down)
 {
@@ -202,13 +174,14 @@ defer_message(struct flight *f, size_t i, bool down)
 	const struct way		*way = &f->ways[i];
 	const struct trial_to		*to = &f->r->trial.to[
 					    way->route->destination];
-	struct type_breaker_item	*item = type_breaker_find(
+	const struct type_breaker_item	*item = type_breaker_find(
 					    &f->r->breaker, m);
 	bool				 silent = way->class == CLASS_TIMEOUT;
 
 	m->outcome = OUT_DEFER;
-	if (!down && item != NULL && type_breaker_holds(&f->r->breaker, m)) {
-		hold_message(f, i, item);
+	if (item != NULL && item->blamed) {
+		m->delay_ms = later(item->until - clock_ms() - LEAST_MS, 1);
+		m->hold_ms = way->sent_at == 0 ? HOLD_MS : 2 * HOLD_MS;
 		return;
 	}
 	m->delay_ms = DEFER_MS;
@@ -216,11 +189,9 @@ defer_message(struct flight *f, size_t i, bool down)
 		m->delay_ms = DEFER_DOWN_MS;
 	/* Until the next one may be sent: once that has an answer, all go. */
 	else if (silent && to->silent)
-		m->delay_ms = later(to->until - clock_ms(), PROBE_MS);
-	else if (silent || (item != NULL && item->blamed))
-		m->delay_ms = trial_silence_wait(&f->r->trial);
-	if (item != NULL)
-		m->delay_ms = later(m->delay_ms, item->until - clock_ms());
+		m->delay_ms = later(to->until - clock_ms(), LEAST_MS);
+	else if (silent)
+		m->delay_ms = trial_silence_wait(&f->r->trial, m->sequence);
 	/*
 	 * Of an endpoint, and of several streams, a message that alone gets no
 	 * answer could keep its type from being sent for ever: let another one
@@ -272,7 +243,8 @@ judge_refused(struct flight *f)
 		if (f->ways[i].alone) {
 			/* Others of its type go on, and its lane shows. */
 			m->outcome = OUT_DEFER;
-			m->delay_ms = m->hold_ms = own_wait(f, m);
+			m->delay_ms = m->hold_ms = trial_wait(&f->r->trial,
+			    m->sequence);
 			relay_note_failure(f, i, m->error);
 			continue;
 		}
@@ -366,15 +338,15 @@ count_failure(struct flight *f, size_t i)
 				     way->class != CLASS_OTHER);
 	struct figures_failure	 why = { .sequence = m->sequence,
 				     .text = m->error == NULL ? "" : m->error,
-				     .again_ms = later(m->delay_ms,
-				     m->hold_ms), .own = own };
+				     .again_ms = m->delay_ms, .own = own };
 
 	if (refused && !tried)		/* it waits for the probe of its type */
 		return;
 	if (refused) {
 		n->refused[way->class]++;
 		/* Not by an answer that can be about this message alone. */
-		why.sure = !way->accused && way->class != CLASS_TOO_LARGE;
+		why.sure = !relay_is_accused(f, i) &&
+		    way->class != CLASS_TOO_LARGE;
 	} else if (m->outcome == OUT_UNSENT && m->in_doubt && tried) {
 		/* The loss of the connection left it without an answer. */
 		n->refused[f->res->class]++;

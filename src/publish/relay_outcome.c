@@ -119,9 +119,9 @@ relay_refuse_type(struct flight *f, size_t i, bool others,
 	refusal.taken_at = r->trial.to[route->destination].taken_at;
 	refusal.others = others || relay_to(f, i)->took ||
 	    class == CLASS_NO_ROUTE || (r->routes.several && !silent);
-	if (f->ways[i].accused)
+	if (relay_is_accused(f, i))
 		refusal.turns = trial_turns(&r->trial, m->sequence,
-		    r->conf->retry.blame_after, clock_ms());
+		    clock_ms());
 	type_breaker_refused(&r->breaker, &refusal, clock_ms());
 }
 
@@ -244,14 +244,22 @@ relay_form(const struct flight *f, size_t i)
 	return route->rule == NULL ? &f->r->form : &route->form;
 }
 
+bool
+relay_is_accused(const struct flight *f, size_t i)
+{
+	enum verdict	v = f->ways[i].verdict;
+
+	return v == VERDICT_MESSAGE || v == VERDICT_TOO_LARGE ||
+	    v == VERDICT_ADDRESS;
+}
+
 struct trial_case
-relay_case(const struct flight *f, size_t i, enum trial_kind kind)
+relay_case(const struct flight *f, size_t i)
 {
 	const struct msg	*m = &f->b->msgs[i];
 
 	return (struct trial_case){ .sequence = m->sequence,
 	    .group = msg_group(m), .destination = m->destination,
-	    .kind = kind, .size = msg_size(m),
-	    .sent_at = f->ways[i].sent_at / 1000,
-	    .blame_after = f->r->conf->retry.blame_after };
+	    .verdict = f->ways[i].verdict, .size = msg_size(m),
+	    .sent_at = f->ways[i].sent_at / 1000 };
 }

@@ -21,7 +21,7 @@ static void
 skip(struct flight *f, size_t i)
 {
 	f->ways[i].state = DONE;
-	type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i], clock_ms());
+	type_breaker_says_nothing(&f->r->breaker, &f->b->msgs[i]);
 }
 
 bool

@@ -25,46 +25,35 @@
 #define BLAMED_MS	500
 
 static void
-meet_silence(struct flight *f)
+fail_in_doubt(struct flight *f, size_t i, const char *text)
 {
-	if (!f->silent)
-		trial_silence(&f->r->trial, clock_ms());
-	f->silent = true;
-}
-
-void
-relay_fail_in_doubt(struct flight *f, size_t i, const char *text)
-{
-	struct trial		*t = &f->r->trial;
+	const struct trial	*t = &f->r->trial;
 	struct msg		*m = &f->b->msgs[i];
-	struct trial_case	 c = relay_case(f, i, TRIAL_CONTENT);
 
 	m->in_doubt = true;
-	meet_silence(f);
-	if (trial_overtaken(t, &c, clock_ms())) {
+	if (trial_goes_on(t, m->sequence, clock_ms())) {
 		relay_fail(f, i, text);
 		return;
 	}
 	relay_note_failure(f, i, text);
 	msg_fail(m, OUT_DEFER, text);
-	m->delay_ms = trial_silence_wait(t);
+	m->delay_ms = trial_silence_wait(t, m->sequence);
 }
 
-/*
- * True if its destination stored one that was sent later, or has taken others
- * since the last time that this one got no answer.  Where several streams may
- * have taken them that says nothing: another one may be faster, or this one may
- * be down.
- */
+/* Has its destination taken others since the last time? */
 static bool
-is_overtaken(struct flight *f, size_t i)
+note_unanswered(struct flight *f, size_t i)
 {
-	struct trial_case	c = relay_case(f, i, TRIAL_CONTENT);
+	struct trial_case	c = relay_case(f, i);
 
-	if (relay_any_stream(f, i))
-		return false;
-	return trial_unanswered(&f->r->trial, &c, clock_ms()) ||
-	    relay_to(f, i)->stored > f->ways[i].ordinal;
+	return trial_unanswered(&f->r->trial, &c, clock_ms());
+}
+
+void
+relay_fail_in_doubt(struct flight *f, size_t i, const char *text)
+{
+	note_unanswered(f, i);
+	fail_in_doubt(f, i, text);
 }
 
 /*
@@ -101,12 +90,13 @@ time_out(struct flight *f, size_t i)
 	struct way		*way = &f->ways[i];
 	int64_t			 timeout = f->r->conf->publish.timeout_ms;
 	int64_t			 waited = clock_ms() - way->sent_at / 1000;
+	bool			 passed;
 	struct err		 e;
 
 	relay_comes_in(f, i);
 	f->b->msgs[i].in_doubt = true;
 	relay_to(f, i)->missed = true;
-	meet_silence(f);
+	passed = note_unanswered(f, i);
 	if (waited < timeout)
 		err_set(&e, "no answer in %lld ms", (long long)waited);
 	else
@@ -114,6 +104,7 @@ time_out(struct flight *f, size_t i)
 	/*
 	 * A server says only by a complaint that it forbids a subject.  One that
 	 * is searched for messages has partitions that are slow by themselves.
+	 * Of several streams another one may be faster, or this one may be down.
 	 */
 	if (line->complained == CLASS_PERMISSION)
 		relay_refuse(f, i, CLASS_PERMISSION, line->complaint.text);
@@ -122,14 +113,16 @@ time_out(struct flight *f, size_t i)
 	else if (line->nameless > 0) {
 		line->nameless--;
 		relay_refuse_absent(f, i);
-	} else if (line->pub->ops->finds_in == NULL && is_overtaken(f, i)) {
+	} else if (line->pub->ops->finds_in == NULL &&
+	    !relay_any_stream(f, i) &&
+	    (passed || relay_to(f, i)->stored > way->ordinal)) {
 		/* Others were stored, and this one got no answer. */
 		f->res->stalled_ms = clock_ms() -
 		    later(relay_to(f, i)->heard_at, way->sent_at / 1000);
 		way->class = CLASS_TIMEOUT;
 		relay_was_tried(f, i, CLASS_TIMEOUT, e.text);
 		if (line->pub->ops->in_order)
-			relay_fail_in_doubt(f, i, e.text);
+			fail_in_doubt(f, i, e.text);
 		else
 			relay_fail(f, i, e.text);
 	} else

@@ -23,13 +23,13 @@
 #define WAIT_PART	10
 
 /* A silence is its own fault so many times, and for a part of blame_after. */
-#define OVERTAKEN_TIMES	4
-#define OVERTAKEN_PART	10
+#define SILENCE_TIMES	5
+#define SILENCE_PART	10
 
-/* What waits after a silence; again the least a while after the last one. */
-#define SILENCE_FLOOR_MS	1000
-#define SILENCE_CEILING_MS	5000
-#define SILENCE_FORGET_MS	60000
+/* It waits after one. */
+#define SILENCE_MS	1000
+#define SILENCE_MAX_MS	5000
+#define SILENCE_JITTER	0.2
 
 /* Until the next message to a destination that was silent. */
 #define SILENT_FLOOR_MS		1000
@@ -46,7 +46,7 @@ static struct accused *
 find_accused(const struct trial *t, uint64_t sequence)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->accused[i].sequence == sequence)
+		if (t->accused[i].c.sequence == sequence)
 			return (struct accused *)&t->accused[i];
 	return NULL;
 }
@@ -57,7 +57,7 @@ count_group(const struct trial *t, uint64_t group)
 	size_t	n = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		n += t->accused[i].group == group;
+		n += t->accused[i].c.group == group;
 	return n;
 }
 
@@ -81,7 +81,7 @@ take_place(struct trial *t, uint64_t group, bool refused)
 	if (from != NULL || !refused || most > TRIAL_SHARE)
 		return from;
 	for (size_t i = 0; i < t->n; i++) {
-		n = count_group(t, t->accused[i].group);
+		n = count_group(t, t->accused[i].c.group);
 		if (n < most || (n == most && (from == NULL ||
 		    t->accused[i].first < from->first)))
 			continue;
@@ -102,62 +102,71 @@ place_of(struct trial *t, const struct trial_case *c, bool refused,
 		return a;
 	for (size_t i = t->n == TRIAL_MAX ? t->n : 0; i-- > 0;)
 		if (later(t->accused[i].last, t->accused[i].silent_last) <
-		    now - c->blame_after)
+		    now - t->blame_after)
 			t->accused[i] = t->accused[--t->n];
 	a = t->n < TRIAL_MAX ? &t->accused[t->n++] :
 	    take_place(t, c->group, refused);
 	if (a != NULL)
-		*a = (struct accused){ .sequence = c->sequence,
-		    .group = c->group, .destination = c->destination,
-		    .first = now };
+		*a = (struct accused){ .c = *c, .first = now };
 	return a;
+}
+
+/* One of its group was taken that was sent after its first refusal. */
+static bool
+is_apart(const struct accused *a)
+{
+	return a->took_at > a->first;
 }
 
 /* Refused, and nothing that was sent after it was taken: it accuses all. */
 static bool
-is_open(const struct accused *a, int64_t now, int64_t blame_after)
+is_open(const struct trial *t, const struct accused *a, int64_t now)
 {
-	return a->times > 0 && !a->apart &&
-	    now - a->last < later(blame_after, OPEN_MS);
+	return a->times > 0 && !is_apart(a) &&
+	    now - a->last < later(t->blame_after, OPEN_MS);
 }
 
 /* How many others of its group tell that it is not its own fault. */
 static size_t
-count_others(const struct trial *t, const struct accused *a, int64_t now,
-    int64_t blame_after)
+count_others(const struct trial *t, const struct accused *a, int64_t now)
 {
 	size_t	n = 0;
 
 	for (size_t i = 0; i < t->n; i++)
-		n += &t->accused[i] != a && t->accused[i].group == a->group &&
-		    is_open(&t->accused[i], now, blame_after);
+		n += &t->accused[i] != a &&
+		    t->accused[i].c.group == a->c.group &&
+		    is_open(t, &t->accused[i], now);
 	return n;
 }
 
 /* Its destination refuses others, too, and has taken nothing meanwhile. */
 static bool
-is_closed(const struct trial *t, const struct accused *a, int64_t now,
-    int64_t blame_after)
+is_closed(const struct trial *t, const struct accused *a, int64_t now)
 {
-	if (t->to[a->destination].taken_at > a->first)
+	if (t->to[a->c.destination].taken_at > a->first)
 		return false;
 	for (size_t i = 0; i < t->n; i++)
 		if (&t->accused[i] != a &&
-		    t->accused[i].destination == a->destination &&
-		    is_open(&t->accused[i], now, blame_after))
+		    t->accused[i].c.destination == a->c.destination &&
+		    is_open(t, &t->accused[i], now))
 			return true;
 	return false;
 }
 
-/* Also if it held for another one, not longer, which may be dead by now. */
+/*
+ * Nothing as long was taken for blame_after: also if that held for another one,
+ * not longer, which may be dead by now.
+ */
 static bool
 is_over_limit(const struct trial *t, const struct trial_case *c, int64_t now)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct accused *w = &t->accused[i];
 
-		if (w->group == c->group && w->kind == TRIAL_SIZE &&
-		    w->size <= c->size && now - w->held_since >= c->blame_after)
+		if (w->times > 0 && w->c.group == c->group &&
+		    w->c.verdict == VERDICT_TOO_LARGE &&
+		    w->c.size <= c->size && now - later(w->first,
+		    w->longer_at) >= t->blame_after)
 			return true;
 	}
 	return false;
@@ -166,40 +175,40 @@ is_over_limit(const struct trial *t, const struct trial_case *c, int64_t now)
 /* before: what was known until this refusal */
 static bool
 is_own(const struct trial *t, const struct accused *a,
-    const struct accused *before, const struct trial_case *c, int64_t now)
+    const struct accused *before, int64_t now)
 {
 	int64_t	waited = now - a->first;
-	size_t	others = count_others(t, a, now, c->blame_after);
+	size_t	others = count_others(t, a, now);
 
 	/*
 	 * The probes of its group are counted, for they come one at a time: if
 	 * each of many needed some of its own, they would wait for each other.
 	 */
 	bool	refused_long = a->times >= LONG_TIMES &&
-		    a->probes >= LONG_PROBES && waited >= c->blame_after;
+		    a->probes >= LONG_PROBES && waited >= t->blame_after;
 
-	switch (a->kind) {
-	case TRIAL_SIZE:
+	switch (a->c.verdict) {
+	case VERDICT_TOO_LARGE:
 		/* No limit, if longer ones are taken all the time. */
-		return is_over_limit(t, c, now) ||
-		    (before->longer && refused_long);
-	case TRIAL_ADDRESS:
+		return is_over_limit(t, &a->c, now) || (refused_long &&
+		    before->longer_at >= before->c.sent_at);
+	case VERDICT_ADDRESS:
 		/*
 		 * Its destination has taken one, of any type, since the try
 		 * before: what it took long ago tells nothing of an endpoint
 		 * that is away now.
 		 */
 		return refused_long && others < MANY &&
-		    t->to[a->destination].taken_at >= before->sent_at;
+		    t->to[a->c.destination].taken_at >= before->c.sent_at;
 	default:
 		/* Another one was taken, and this one was sent after that. */
-		if (before->taken)
+		if (before->took_at > before->last)
 			return true;
-		if (is_closed(t, a, now, c->blame_after))
+		if (is_closed(t, a, now))
 			return false;
 		return (refused_long && others < MANY) || (others == 0 &&
 		    a->times >= SOON_TIMES &&
-		    waited >= c->blame_after / SOON_PART);
+		    waited >= t->blame_after / SOON_PART);
 	}
 }
 
@@ -209,71 +218,63 @@ trial_refused(struct trial *t, const struct trial_case *c, int64_t now)
 	struct accused	*a = place_of(t, c, true, now), before;
 
 	if (a == NULL)
-		return c->kind == TRIAL_SIZE && is_over_limit(t, c, now) ?
-		    TRIAL_OWN : TRIAL_ALL;
+		return c->verdict == VERDICT_TOO_LARGE &&
+		    is_over_limit(t, c, now) ? TRIAL_OWN : TRIAL_ALL;
+	/* A size is an accusation of its own. */
+	if (a->times > 0 && (a->c.verdict == VERDICT_TOO_LARGE) !=
+	    (c->verdict == VERDICT_TOO_LARGE))
+		*a = (struct accused){ .c = *c };
 	before = *a;
 	if (a->times++ == 0)
 		a->first = now;
 	/* Those of one batch are one: sent before the first was refused. */
 	for (size_t i = 0; i < t->n; i++)
-		t->accused[i].probes += t->accused[i].group == c->group &&
+		t->accused[i].probes += t->accused[i].c.group == c->group &&
 		    t->accused[i].times > 0 && c->sent_at > t->accused[i].last;
-	if (before.times == 0 || before.kind != TRIAL_SIZE)
-		a->held_since = now;
-	a->taken = a->longer = false;
-	a->kind = c->kind;
-	a->size = c->size;
+	a->c = *c;
 	a->last = now;
-	a->sent_at = c->sent_at;
-	if (is_own(t, a, &before, c, now))
+	if (is_own(t, a, &before, now))
 		return TRIAL_OWN;
-	if (count_others(t, a, now, c->blame_after) > 0)
+	if (count_others(t, a, now) > 0)
 		return TRIAL_ALL;
-	return a->apart || a->times == 1 ? TRIAL_ALONE : TRIAL_ALL;
+	return is_apart(a) || a->times == 1 ? TRIAL_ALONE : TRIAL_ALL;
 }
 
 unsigned
-trial_turns(const struct trial *t, uint64_t sequence, int64_t blame_after,
-    int64_t now)
+trial_turns(const struct trial *t, uint64_t sequence, int64_t now)
 {
 	const struct accused	*a = find_accused(t, sequence);
 	size_t			 others = a == NULL || a->times == 0 ? 0 :
-				     count_others(t, a, now, blame_after);
+				     count_others(t, a, now);
 
 	return others < MANY ? (unsigned)others + 1 : 1;
 }
 
 int64_t
-trial_wait(const struct trial *t, uint64_t sequence, int64_t blame_after)
+trial_wait(const struct trial *t, uint64_t sequence)
 {
 	const struct accused	*a = find_accused(t, sequence);
-	int64_t			 longest = later(blame_after / WAIT_PART, 1);
-	int64_t			 ms = WAIT_MS;
 
-	for (unsigned k = 1; a != NULL && k < a->times && ms < longest; k++)
-		ms *= 2;
-	return sooner(ms, longest);
+	return backoff_retry(WAIT_MS, later(t->blame_after / WAIT_PART, 1), 0,
+	    a == NULL ? 1 : a->times);
 }
 
 void
 trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
-    int64_t sent_at, int64_t now)
+    int64_t sent_at)
 {
 	for (size_t i = t->n; i-- > 0;) {
 		struct accused *a = &t->accused[i];
 
-		if (a->sequence == sequence) {
+		if (a->c.sequence == sequence) {
 			*a = t->accused[--t->n];
 			continue;
 		}
-		if (a->group != group || a->times == 0)
+		if (a->c.group != group || a->times == 0)
 			continue;
-		a->apart = a->apart || sent_at >= a->sent_at;
-		a->taken = a->taken || sent_at > a->last;
-		a->longer |= size >= a->size && sent_at >= a->sent_at;
-		/* The limit is not there, or not any more. */
-		if (size >= a->size && sent_at > a->held_since)
-			a->held_since = now;
+		a->took_at = later(a->took_at, sent_at);
+		if (size >= a->c.size)
+			a->longer_at = later(a->longer_at, sent_at);
 	}
 }
 
@@ -285,44 +286,38 @@ bool
 trial_unanswered(struct trial *t, const struct trial_case *c, int64_t now)
 {
 	struct accused	*a = place_of(t, c, false, now);
+	int64_t		 taken_at = t->to[c->destination].taken_at;
 	bool		 passed;
 
 	if (a == NULL)
 		return false;
-	passed = a->silent_last != 0 &&
-	    t->to[c->destination].taken_at > a->silent_last;
-	if (a->silent_first == 0)
+	passed = a->silent_last != 0 && taken_at > a->silent_last;
+	/* If none was taken meanwhile, all begins anew. */
+	if (a->silent_last == 0 || taken_at < a->silent_last) {
+		a->unanswered = 0;
 		a->silent_first = now;
+	}
+	a->unanswered++;
 	a->silent_last = now;
 	return passed;
 }
 
 bool
-trial_overtaken(struct trial *t, const struct trial_case *c, int64_t now)
+trial_goes_on(const struct trial *t, uint64_t sequence, int64_t now)
 {
-	struct accused	*a;
+	const struct accused	*a = find_accused(t, sequence);
 
-	trial_unanswered(t, c, now);
-	a = find_accused(t, c->sequence);
-	return a != NULL && ++a->overtaken >= OVERTAKEN_TIMES &&
-	    now - a->silent_first >= c->blame_after / OVERTAKEN_PART;
-}
-
-void
-trial_silence(struct trial *t, int64_t now)
-{
-	t->silence.backoff.floor_ms = SILENCE_FLOOR_MS;
-	t->silence.backoff.ceiling_ms = SILENCE_CEILING_MS;
-	if (now - t->silence.at >= SILENCE_FORGET_MS)
-		backoff_reset(&t->silence.backoff);
-	t->silence.at = now;
-	t->silence.ms = backoff_next(&t->silence.backoff);
+	return a != NULL && a->unanswered >= SILENCE_TIMES &&
+	    now - a->silent_first >= t->blame_after / SILENCE_PART;
 }
 
 int64_t
-trial_silence_wait(const struct trial *t)
+trial_silence_wait(const struct trial *t, uint64_t sequence)
 {
-	return t->silence.ms == 0 ? SILENCE_FLOOR_MS : t->silence.ms;
+	const struct accused	*a = find_accused(t, sequence);
+
+	return backoff_retry(SILENCE_MS, SILENCE_MAX_MS, SILENCE_JITTER,
+	    a == NULL ? 1 : a->unanswered);
 }
 
 /*
@@ -352,7 +347,6 @@ trial_route_took(struct trial *t, unsigned destination, int64_t now)
 
 	to->taken_at = now;
 	to->nfailed = 0;
-	to->differ = false;
 	t->changes += to->silent;
 	to->silent = false;
 	backoff_reset(&to->backoff);
@@ -377,9 +371,9 @@ trial_failed(struct trial *t, unsigned destination, uint64_t sequence)
 {
 	struct trial_to	*to = &t->to[destination];
 
-	to->differ |= to->nfailed > 0 && to->failed != sequence;
+	to->nfailed += to->nfailed == 0 || to->failed != sequence;
 	to->failed = sequence;
-	return ++to->nfailed >= FAILURES && to->differ;
+	return to->nfailed >= FAILURES;
 }
 
 /*

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "driver/route.h"
+#include "driver/verdict.h"
 #include "util/backoff.h"
 #include "util/err.h"
 
@@ -27,33 +28,28 @@
 #define TRIAL_SHARE	(TRIAL_MAX / 8)	/* of a group, whatever others have */
 #define TRIAL_CAUSES	32	/* of dead letters */
 
-/* What an answer may be about. */
-enum trial_kind {
-	TRIAL_CONTENT,	/* the message, such as HTTP 400 */
-	TRIAL_SIZE,	/* a limit, which somebody may have lowered */
-	TRIAL_ADDRESS	/* as a rule the destination, such as HTTP 404 */
+/* A message that was refused by an answer, or got none. */
+struct trial_case {
+	uint64_t	sequence;
+	uint64_t	group;		/* its type and destination */
+	unsigned	destination;
+	enum verdict	verdict;	/* of a refusal: VERDICT_MESSAGE,
+					   TOO_LARGE or ADDRESS */
+	size_t		size;
+	int64_t		sent_at;
 };
 
 struct accused {
-	uint64_t	sequence;
-	uint64_t	group;
-	unsigned	destination;
-	enum trial_kind	kind;
-	size_t		size;
+	struct trial_case c;		/* as it was refused last */
 	unsigned	times;		/* it was refused; 0: it only got no
 					   answer, and accuses nobody */
 	int64_t		first, last;	/* refusals */
-	int64_t		held_since;	/* of a size: the limit, if it is one */
 	unsigned	probes;		/* of its group, since its first */
-	int64_t		sent_at;	/* the last time */
-	bool		taken;		/* another one of its group, sent after
-					   the last refusal */
-	bool		longer;		/* one of its group, as long or longer,
-					   that was not sent before it was taken
-					   since */
-	bool		apart;		/* one of its group that was sent after
-					   it was taken once */
-	unsigned	overtaken;	/* so often it alone got no answer */
+	int64_t		took_at;	/* when the last one of its group was
+					   sent that was taken; 0: none was */
+	int64_t		longer_at;	/* the same, as long or longer */
+	unsigned	unanswered;	/* so often it got no answer, while others
+					   were taken */
 	int64_t		silent_first, silent_last;	/* 0: never */
 };
 
@@ -61,8 +57,7 @@ struct accused {
 struct trial_to {
 	int64_t		taken_at;	/* the last message; 0: none */
 	uint64_t	failed;		/* the last one that did */
-	unsigned	nfailed;	/* in a row */
-	bool		differ;		/* they are several messages */
+	unsigned	nfailed;	/* in a row, of another one each */
 	bool		silent;		/* it took nothing, without an answer */
 	int64_t		since, until;	/* nothing is sent to it before until */
 	struct backoff	backoff;
@@ -72,35 +67,20 @@ struct trial_to {
 	int64_t		unheard_at;	/* the last time */
 };
 
-/* All zero at the start. */
+/* All zero at the start, but for blame_after. */
 struct trial {
+	int64_t		blame_after;	/* conf.retry.blame_after */
 	struct accused	accused[TRIAL_MAX];
 	size_t		n;		/* in use */
 	struct trial_to	to[ROUTE_DESTINATIONS];
 	unsigned	changes;	/* grows when one is silent, or not any
 					   more */
 	struct {
-		struct backoff	backoff;
-		int64_t		at;	/* the last one */
-		int64_t		ms;	/* what waits after it */
-	}		silence;	/* of any message */
-	struct {
 		uint64_t	cause;		/* 0: a free place */
 		int64_t		since;
 		int64_t		held_at;	/* 0: not held */
 		int64_t		n;		/* dead letters since then */
 	}		causes[TRIAL_CAUSES];
-};
-
-/* A message that was refused by an answer, or got none. */
-struct trial_case {
-	uint64_t	sequence;
-	uint64_t	group;		/* its type and destination */
-	unsigned	destination;
-	enum trial_kind	kind;
-	size_t		size;
-	int64_t		sent_at;
-	int64_t		blame_after;	/* conf.retry.blame_after */
 };
 
 enum trial_say {
@@ -131,32 +111,28 @@ enum trial_say	trial_refused(struct trial *, const struct trial_case *,
  * so many that they are not to blame.
  */
 unsigned	trial_turns(const struct trial *, uint64_t sequence,
-		    int64_t blame_after, int64_t now);
+		    int64_t now);
 
 /* How long it is to wait for its next try, in ms; grows with each. */
-int64_t		trial_wait(const struct trial *, uint64_t sequence,
-		    int64_t blame_after);
+int64_t		trial_wait(const struct trial *, uint64_t sequence);
 
 /*
- * It got no answer.  True if its destination has taken another one since the
- * last time: then it was passed, as on a route with so few messages that each
- * is alone.
+ * It got no answer; call it once for each time.  True if its destination has
+ * taken another one since the last time: then it was passed, as on a route with
+ * so few messages that each is alone.
  */
 bool		trial_unanswered(struct trial *, const struct trial_case *,
 		    int64_t now);
 
 /*
- * Later ones were stored, and it got no answer.  True if that is its own fault:
- * if it goes on.  A leader that goes takes some with it, once.
+ * Others were stored, and it got no answer.  True if that is its own fault: if
+ * it goes on.  A leader that goes takes some with it, once.
  */
-bool		trial_overtaken(struct trial *, const struct trial_case *,
+bool		trial_goes_on(const struct trial *, uint64_t sequence,
 		    int64_t now);
 
-/* A batch has messages without an answer: once for each such batch. */
-void		trial_silence(struct trial *, int64_t now);
-
-/* The ms after which they are tried again: later if it happens again soon. */
-int64_t		trial_silence_wait(const struct trial *);
+/* How long it waits then, in ms: longer if it happens again. */
+int64_t		trial_silence_wait(const struct trial *, uint64_t sequence);
 
 /*
  * The destination took nothing in a batch, and gave no answer, while others may
@@ -179,7 +155,7 @@ void		trial_route_heard(struct trial *, unsigned destination,
 
 /* The same, for the accused of its group; at the end of its batch. */
 void		trial_took(struct trial *, uint64_t group, uint64_t sequence,
-		    size_t size, int64_t sent_at, int64_t now);
+		    size_t size, int64_t sent_at);
 
 /*
  * An attempt of the message failed.  True if the route seems to take nothing:

@@ -17,17 +17,13 @@
 #define CEILING_MS	30000
 #define ANSWERED_MS	2000
 
-/* So many probes in a row, and another message is tried. */
-#define PROBES		4
-
 /*
- * A probe that is late by the first is missed, and all are offered.  If none
- * comes, the type is forgotten after twice the second: later than a message
- * that is tried every five seconds.
+ * A message that is asked for may be gone, or not be claimed yet: then another
+ * one is asked for.  After so many in vain the type is forgotten.
  */
-#define MISSED_MS	1000
-#define PATIENCE_MS	3000
-#define PATIENCE_SLOW_MS 60000
+#define ASK_MS		1000
+#define ASKS		6
+#define ASKS_SLOW	120
 
 /* A type that is not blamed is forgotten so long after its last refusal. */
 #define FORGET_MS	60000
@@ -67,6 +63,7 @@ static void
 drop_item(struct type_breaker *k, struct type_breaker_item *item)
 {
 	k->changes++;
+	k->released = k->released || item->blamed;
 	free(item->type);
 	free(item->subject);
 	*item = k->items[--k->n];
@@ -85,7 +82,7 @@ type_breaker_ask(struct type_breaker *k, const struct msg *m, bool each,
 	if (now < item->until || item->refused_in == k->batch)
 		return BREAKER_WAITS;
 	item->out = true;
-	item->missed_at = 0;
+	item->asked = 0;
 	return BREAKER_GOES;
 }
 
@@ -107,24 +104,19 @@ type_breaker_took(struct type_breaker *k, const struct msg *m)
 {
 	struct type_breaker_item	*item = type_breaker_find(k, m);
 
-	if (item == NULL)
-		return;
-	k->offers_all = k->offers_all || item->blamed;
-	drop_item(k, item);
+	if (item != NULL)
+		drop_item(k, item);
 }
 
 void
-type_breaker_says_nothing(struct type_breaker *k, const struct msg *m,
-    int64_t now)
+type_breaker_says_nothing(struct type_breaker *k, const struct msg *m)
 {
 	struct type_breaker_item	*item = type_breaker_find(k, m);
 
 	if (item == NULL)
 		return;
 	item->out = false;
-	/* A probe came, so that none is missed yet. */
-	if (item->blamed)
-		item->until = later(item->until, now);
+	item->ask_at = item->until;
 }
 
 bool
@@ -152,7 +144,6 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 
 	if (item == NULL && (item = add_item(k, f->m, f->route)) == NULL)
 		return;
-	item->probes += item->out;
 	item->out = false;
 	item->refused_at = now;
 	/* With it, or, in another batch, since its first refusal. */
@@ -170,12 +161,11 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	item->class = f->class;
 	err_set(&item->why, "%s", f->why);
 	item->refused_in = k->batch;
-	item->chosen = item->asked = false;
-	item->turns = f->turns > 0;
 	item->blamed = item->blamed || others;
 	item->backoff.ceiling_ms = is_answered(item) ? ANSWERED_MS : CEILING_MS;
 	item->until = !item->blamed ? now : now +
 	    backoff_next(&item->backoff) / later(f->turns, 1);
+	item->ask_at = item->until;
 }
 
 void
@@ -206,95 +196,54 @@ type_breaker_blame(struct type_breaker *k, int64_t now)
 			continue;
 		item->blamed = any = true;
 		item->until = now + backoff_next(&item->backoff);
+		item->ask_at = item->until;
 		k->changes++;
 	}
 	return any;
 }
 
-bool
-type_breaker_holds(const struct type_breaker *k, const struct msg *m)
-{
-	const struct type_breaker_item	*item = type_breaker_find(k, m);
-
-	return item != NULL && item->blamed && is_answered(item);
-}
-
 size_t
 type_breaker_list_held(const struct type_breaker *k,
-    uint64_t hashes[TYPE_BREAKER_MAX])
+    uint64_t groups[TYPE_BREAKER_MAX])
 {
 	size_t	n = 0;
 
-	for (size_t i = 0; i < k->n; i++) {
-		const struct type_breaker_item *item = &k->items[i];
-
-		if (item->blamed && item->missed_at == 0)
-			hashes[n++] = item->group;
-	}
+	for (size_t i = 0; i < k->n; i++)
+		if (k->items[i].blamed)
+			groups[n++] = k->items[i].group;
 	return n;
 }
 
-/* Nobody is the next probe, and nobody was asked for. */
-static bool
-wants_probe(const struct type_breaker_item *item)
-{
-	return item->blamed && !item->out && !item->chosen && !item->asked;
-}
-
 int64_t
-type_breaker_wants_at(const struct type_breaker *k)
+type_breaker_wants_at(const struct type_breaker *k, int64_t from)
 {
 	int64_t	at = INT64_MAX;
 
 	for (size_t i = 0; i < k->n; i++)
-		if (wants_probe(&k->items[i]))
-			at = sooner(at, k->items[i].until);
+		if (k->items[i].blamed)
+			at = sooner(at, later(k->items[i].ask_at, from));
 	return at;
 }
 
 size_t
-type_breaker_list_wanted(struct type_breaker *k, int64_t now,
-    uint64_t hashes[TYPE_BREAKER_MAX])
+type_breaker_wanted(struct type_breaker *k, int64_t from, int64_t now,
+    uint64_t groups[TYPE_BREAKER_MAX])
 {
 	size_t	n = 0;
 
-	for (size_t i = 0; i < k->n; i++) {
-		struct type_breaker_item *item = &k->items[i];
-
-		if (!wants_probe(item) || now < item->until)
-			continue;
-		item->asked = true;
-		hashes[n++] = item->group;
-	}
-	return n;
-}
-
-bool
-type_breaker_rotates(const struct type_breaker_item *item)
-{
-	return is_answered(item) && (item->turns ||
-	    item->probes % PROBES == PROBES - 1);
-}
-
-void
-type_breaker_check(struct type_breaker *k, int64_t from, int64_t now)
-{
 	for (size_t i = k->n; i-- > 0;) {
 		struct type_breaker_item *item = &k->items[i];
-		bool	answered = is_answered(item);
-		int64_t	patience = answered ? PATIENCE_MS : PATIENCE_SLOW_MS;
-		int64_t	late = answered ? MISSED_MS : patience;
-		int64_t	due = later(item->until, from);
 
-		if (!item->blamed || item->out)
+		if (!item->blamed || now < later(item->ask_at, from))
 			continue;
-		if (item->missed_at == 0 && now >= due + late) {
-			item->missed_at = now;
-			k->offers_all = true;
-		} else if (item->missed_at != 0 && now >= patience +
-		    later(item->missed_at, due + patience))
+		if (item->asked++ == (is_answered(item) ? ASKS : ASKS_SLOW)) {
 			drop_item(k, item);
+			continue;
+		}
+		item->ask_at = now + ASK_MS;
+		groups[n++] = item->group;
 	}
+	return n;
 }
 
 void

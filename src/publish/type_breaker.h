@@ -32,18 +32,14 @@ struct type_breaker_item {
 	bool		 blamed;	/* refused while others were taken */
 	unsigned	 refused_in;	/* the last batch that saw it refused */
 	int64_t		 refused_at;	/* the last time */
-	bool		 chosen;	/* a message will be the next probe:
-					   set by who holds it */
-	unsigned	 probes;	/* refused in a row */
-	bool		 turns;		/* each probe is another message */
-	bool		 asked;		/* type_breaker_list_wanted named it */
+	int64_t		 ask_at;	/* when type_breaker_wanted names it */
+	unsigned	 asked;		/* so often it has, in vain */
 
 	/* For the operator; the subject is of the first one refused. */
 	int64_t		 since;		/* the first refusal in a row */
 	enum error_class class;		/* of the last refusal */
 	char		*subject;
 	struct err	 why;		/* the text of the last refusal */
-	int64_t		 missed_at;	/* no probe came; 0: all did */
 };
 
 struct type_breaker {
@@ -51,9 +47,9 @@ struct type_breaker {
 	size_t		n;
 	unsigned	batch;
 	unsigned	changes;	/* grows when an item does, or goes */
-	bool		offers_all;	/* a blamed type was taken or is
-					   overdue: its messages are no longer
-					   held; the owner clears it */
+	bool		released;	/* a blamed type was taken or forgotten:
+					   its messages are no longer held; the
+					   owner clears it */
 };
 
 /* A refusal, and what to tell the operator of it.  All borrowed. */
@@ -65,9 +61,9 @@ struct type_refusal {
 	const char	*why;
 	bool		 others;	/* messages of others were taken */
 	int64_t		 taken_at;	/* the last one by its destination */
-	unsigned	 turns;		/* it may be refused for its own sake:
-					   the next probe is another message, so
-					   much sooner; 0: it is not */
+	unsigned	 turns;		/* so many messages that may be refused
+					   for their own sakes share the probes:
+					   these come sooner by that */
 };
 
 /*
@@ -93,10 +89,10 @@ void			type_breaker_took(struct type_breaker *,
 
 /*
  * The probe failed by its own fault, which tells nothing of the type: another
- * message may be the probe from now on.
+ * message may be the probe at once.
  */
 void			type_breaker_says_nothing(struct type_breaker *,
-			    const struct msg *, int64_t now);
+			    const struct msg *);
 
 /* NULL: the type was not refused. */
 struct type_breaker_item *type_breaker_find(const struct type_breaker *,
@@ -128,43 +124,23 @@ void			type_breaker_explain(struct type_breaker *,
 bool			type_breaker_blame(struct type_breaker *, int64_t now);
 
 /*
- * Call it now and then; the owner offered no held message before from.  If the
- * time of a probe has passed and none came, took is set, so that the owner
- * offers all messages of the type that it holds.  If still none comes, no
- * message of the type waits here: it is forgotten.
+ * The messages of a blamed type are held by the owner.  Call this now and then:
+ * it names the groups of which one message is to be offered now as the probe,
+ * the one that was due first; again each second if none comes.  If none comes for long,
+ * no message of the type waits here: it is forgotten.  The owner offers no held
+ * message before from.
  */
-void			type_breaker_check(struct type_breaker *, int64_t from,
-			    int64_t now);
-
-/*
- * True if the type is blamed and probed often: its messages can be held until
- * took is set, but for one, which comes back as the next probe.
- */
-bool			type_breaker_holds(const struct type_breaker *,
-			    const struct msg *);
-
-/*
- * Hashes of the types whose messages stay held: the blamed ones, unless a probe
- * is missed.  Returns how many.
- */
-size_t			type_breaker_list_held(const struct type_breaker *,
-			    uint64_t hashes[TYPE_BREAKER_MAX]);
-
-/*
- * Types whose probe is due, and for which no message was chosen: one that is
- * held is to be offered now.  Each is named once.
- */
-size_t			type_breaker_list_wanted(struct type_breaker *,
-			    int64_t now, uint64_t hashes[TYPE_BREAKER_MAX]);
+size_t			type_breaker_wanted(struct type_breaker *,
+			    int64_t from, int64_t now,
+			    uint64_t groups[TYPE_BREAKER_MAX]);
 
 /* When it names the next one, clock_ms(); INT64_MAX: unknown. */
-int64_t			type_breaker_wants_at(const struct type_breaker *);
+int64_t			type_breaker_wants_at(const struct type_breaker *,
+			    int64_t from);
 
-/*
- * True if the next probe is to be another message, for this one may be refused
- * for its own sake: with turns, or after some probes in a row.
- */
-bool			type_breaker_rotates(const struct type_breaker_item *);
+/* Groups whose messages stay held when released is set; returns how many. */
+size_t			type_breaker_list_held(const struct type_breaker *,
+			    uint64_t groups[TYPE_BREAKER_MAX]);
 
 void			type_breaker_free(struct type_breaker *);
 

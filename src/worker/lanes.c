@@ -283,14 +283,20 @@ lanes_types_taken(struct lanes *h, const uint64_t *held, size_t n, int64_t now)
 void
 lanes_offer_one(struct lanes *h, uint64_t type, int64_t now)
 {
-	for (struct blocked_lane *l = h->lanes; l != NULL; l = l->hh.next) {
-		if (l->why != BLOCK_TYPE || l->head == LANE_NONE ||
-		    l->head_parked || l->type != type)
-			continue;
-		if (l->due_at > now)
-			set_due(h, l, now);
+	struct blocked_lane	*found = NULL, *l;
+
+	for (l = h->lanes; l != NULL; l = l->hh.next)
+		if (l->why == BLOCK_TYPE && l->head != LANE_NONE &&
+		    l->type == type && (found == NULL ||
+		    (l->head_parked == found->head_parked ?
+		    l->due_at < found->due_at : found->head_parked)))
+			found = l;
+	if (found == NULL)
 		return;
-	}
+	if (found->head_parked)
+		now = later(now, found->aside_until);
+	if (found->due_at > now)
+		set_due(h, found, now);
 }
 
 bool

@@ -132,7 +132,10 @@ size_t	lanes_due(struct lanes *, int64_t now, struct pick *, size_t max);
 void	lanes_types_taken(struct lanes *, const uint64_t *held, size_t n,
 	    int64_t now);
 
-/* One head that waits for this type, the one tried longest ago, is due now. */
+/*
+ * One head that waits for this type is due now: the one that was due first, a
+ * parked one only if there is no other.
+ */
 void	lanes_offer_one(struct lanes *, uint64_t type, int64_t now);
 
 /*

@@ -248,24 +248,24 @@ ask_to_reread(struct tick *t)
 
 /*
  * Offer messages that were held for their type: one of each type that wants a
- * probe; and all whose type is not held any more, as a blamed one was taken or
- * its probe did not come.
+ * probe; and all whose type is not to blame any more.
  */
 static void
 wake_types(struct tick *t)
 {
 	struct type_breaker	*k = &t->relay->breaker;
-	uint64_t		 held[TYPE_BREAKER_MAX];
-	size_t			 n = type_breaker_list_wanted(k, clock_ms(),
-				     held);
+	uint64_t		 groups[TYPE_BREAKER_MAX];
+	int64_t			 now = clock_ms();
+	size_t			 n = type_breaker_wanted(k,
+				     t->backlog.candidates.heads_at, now,
+				     groups);
 
 	for (size_t i = 0; i < n; i++)
-		lanes_offer_one(t->backlog.lanes, held[i], clock_ms());
-	type_breaker_check(k, t->backlog.candidates.heads_at, clock_ms());
-	if (k->offers_all)
-		lanes_types_taken(t->backlog.lanes, held,
-		    type_breaker_list_held(k, held), clock_ms());
-	k->offers_all = false;
+		lanes_offer_one(t->backlog.lanes, groups[i], now);
+	if (k->released)
+		lanes_types_taken(t->backlog.lanes, groups,
+		    type_breaker_list_held(k, groups), now);
+	k->released = false;
 }
 
 int

@@ -211,6 +211,7 @@ complain(struct worker *w, const struct tick_result *res)
 static void
 plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 {
+	struct candidates	*c = &w->tick.backlog.candidates;
 	struct lanes		*lanes = w->tick.backlog.lanes;
 	struct poll_result	 r = { .found = res->picked,
 				     .worked = res->claimed > 0,
@@ -218,8 +219,8 @@ plan_next(struct worker *w, const struct tick_result *res, int64_t began)
 
 	r.more = r.worked ? res->left : res->more;
 	r.waiting = lanes_count(lanes) > 0;
-	r.due = sooner(candidates_next_due(&w->tick.backlog.candidates),
-	    type_breaker_wants_at(&w->relay.breaker));
+	r.due = sooner(candidates_next_due(c),
+	    type_breaker_wants_at(&w->relay.breaker, c->heads_at));
 	/*
 	 * If nothing waits for the destination any more, because rows were
 	 * discarded or the partition has moved, whether it works is not known.

@@ -94,7 +94,8 @@ refuse_type(struct node *n, const char *type, int64_t ms)
 	type_breaker_refused(k, &(struct type_refusal){ .m = &(struct msg){ .type = bytes_of(type) }, .route = "",
 	    .class = CLASS_NO_STREAM, .subject = type, .why = "",
 	    .others = true }, clock_ms());
-	k->items[k->n - 1].until = clock_ms() + ms;
+	k->items[k->n - 1].until = k->items[k->n - 1].ask_at =
+	    clock_ms() + ms;
 }
 
 static int64_t
@@ -138,7 +139,7 @@ START_TEST(stall_delays_probes)
 		time_passes(5000);
 		node_works(n);
 		ck_assert_uint_eq(n->relay.breaker.n, 1);
-		ck_assert_int_eq(n->relay.breaker.items[0].missed_at, 0);
+		ck_assert_uint_eq(n->relay.breaker.items[0].asked, 0);
 	}
 	time_passes(60000);
 	node_works(n);

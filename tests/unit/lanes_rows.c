@@ -202,6 +202,30 @@ put_type(const char *lane, uint64_t sequence, uint64_t type, int64_t due_at)
 	    .why = BLOCK_TYPE, .type = type });
 }
 
+/* One is asked for: that which waits longest, and a parked one at last. */
+START_TEST(one_head_of_a_type_is_offered)
+{
+	put_type("a", 10, 7, 60000);
+	put_type("b", 20, 7, 60000);
+	put_type("c", 30, 7, 60000);
+	put_type("d", 40, 8, 60000);
+	lanes_parked(lanes, lanes_find(lanes, bytes_of("a")),
+	    (uint64_t[]){ 10 }, 1);
+	lanes_offer_one(lanes, 7, 1000);
+	ck_assert_str_eq(due(1000, 16), "20");
+	put_type("b", 20, 7, 60000);
+	lanes_offer_one(lanes, 7, 2000);
+	ck_assert_str_eq(due(2000, 16), "30");
+	lanes_row_gone(lanes, 20);
+	lanes_row_gone(lanes, 30);
+	lanes_offer_one(lanes, 7, 3000);
+	ck_assert_int_eq(lanes_next_due(lanes), 3000);
+	ck_assert_str_eq(due(3000, 16), "");
+	lanes_head_back(lanes, lanes_find(lanes, bytes_of("a")));
+	ck_assert_str_eq(due(3000, 16), "10");
+}
+END_TEST
+
 /* Types are taken again, but not those that are listed. */
 START_TEST(heads_wait_for_their_own_type)
 {
@@ -277,6 +301,7 @@ add_rows(TCase *tc)
 	tcase_add_test(tc, rows_count_where_they_are);
 	tcase_add_test(tc, gone_row_leaves_the_head);
 	tcase_add_test(tc, forgotten_part_holds_nothing);
+	tcase_add_test(tc, one_head_of_a_type_is_offered);
 	tcase_add_test(tc, heads_wait_for_their_own_type);
 	tcase_add_loop_test(tc, some_heads_wait_for_the_route, 0, NROWS(whys));
 	tcase_add_test(tc, picks_know_their_part);

@@ -139,7 +139,7 @@ END_TEST
 START_TEST(lane_waits_for_the_burial)
 {
 	conf->retry.blame_after = 0;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		next_script("aab", "sAA");
 		publish_as("FUD");
 	}

@@ -89,7 +89,7 @@ END_TEST
 START_TEST(message_that_breaks_connections_has_an_end)
 {
 	without_order();
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		next_script("abc", "KKA");
 		without_order();
 		publish_as("FFD");

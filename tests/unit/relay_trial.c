@@ -70,7 +70,7 @@ static const struct {
 	    { 601, 'm', '2', 'a' }, { 602, 'x', '+', 0 },
 	    { 603, 'm', '2', 'a' } } },
 	/* Nor is a time in which the answers were of another kind. */
-	{ { { 0, 'm', '3', 'a' }, { 600, 'm', '2', 'A' }, { 601, 'm', '2', 'A' },
+	{ { { 0, 'm', '3', 'a' }, { 600, 'm', '2', 'a' }, { 601, 'm', '2', 'A' },
 	    { 1199, 'm', '2', 'A' }, { 1200, 'm', '2', 'o' } } },
 	/* An address, if it alone is refused while its route takes others. */
 	{ { { 0, 'm', '3', 'a' }, { 1, 'm', '3', 'A' }, { 2, 'm', '3', 'A' },
@@ -112,13 +112,12 @@ happens(struct trial *t, const struct event *e)
 		/* Sent just now, or a second ago. */
 		trial_route_took(t, 0, now);
 		trial_took(t, group, (uint64_t)e->who, e->who == 'b' ? 200 : 60,
-		    e->what == '+' ? now : now - 1000, now);
+		    e->what == '+' ? now : now - 1000);
 		return;
 	}
 	say = trial_refused(t, &(struct trial_case){ .sequence =
-	    (uint64_t)e->who, .group = group, .kind =
-	    (enum trial_kind)(e->what - '1'), .size = 100, .sent_at = now,
-	    .blame_after = BLAME }, now);
+	    (uint64_t)e->who, .group = group, .verdict = VERDICT_MESSAGE +
+	    (enum verdict)(e->what - '1'), .size = 100, .sent_at = now }, now);
 	ck_assert_msg(e->say == 0 || "oaA"[say] == e->say,
 	    "story %d, %d s: %c, not %c", e->at, e->at, "oaA"[say], e->say);
 }
@@ -127,7 +126,7 @@ START_TEST(rule_is_kept)
 {
 	static struct trial	t;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	for (const struct event *e = stories[_i].events; e->who != 0; e++)
 		happens(&t, e);
 }
@@ -138,12 +137,13 @@ START_TEST(flood_accuses_nobody)
 {
 	static struct trial	t;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	for (int at = 0; at < 30; at++)
 		for (unsigned i = 1; i < 4 * TRIAL_MAX; i++)
 			ck_assert_int_ne(trial_refused(&t, &(struct trial_case){
-			    .sequence = i, .group = 1, .blame_after = BLAME },
-			    START_MS + at * 60000), TRIAL_OWN);
+			    .sequence = i, .group = 1, .verdict =
+			    VERDICT_MESSAGE }, START_MS + at * 60000),
+			    TRIAL_OWN);
 	ck_assert_uint_eq(t.n, TRIAL_MAX);
 }
 END_TEST
@@ -154,11 +154,11 @@ END_TEST
  */
 static enum trial_say
 refused_at(struct trial *t, uint64_t sequence, uint64_t group,
-    enum trial_kind kind, int64_t now)
+    enum verdict verdict, int64_t now)
 {
 	return trial_refused(t, &(struct trial_case){ .sequence = sequence,
-	    .group = group, .kind = kind, .size = 100, .sent_at = now,
-	    .blame_after = BLAME }, now);
+	    .group = group, .verdict = verdict, .size = 100, .sent_at = now },
+	    now);
 }
 
 static const struct {
@@ -176,7 +176,7 @@ flood(struct trial *t, unsigned groups, unsigned each, bool in_turn,
 {
 	for (unsigned k = 0; k < groups * each; k++)
 		ck_assert_int_ne(refused_at(t, 1000 + k, 10 + (in_turn ?
-		    k % groups : k / each), TRIAL_ADDRESS, now), TRIAL_OWN);
+		    k % groups : k / each), VERDICT_ADDRESS, now), TRIAL_OWN);
 }
 
 START_TEST(flood_leaves_places_to_others)
@@ -187,20 +187,20 @@ START_TEST(flood_leaves_places_to_others)
 	bool			in_turn = floods[_i].in_turn;
 	int64_t			now = START_MS;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	flood(&t, groups, each, in_turn, now);
-	ck_assert_int_eq(refused_at(&t, 1, 2, TRIAL_CONTENT, now),
+	ck_assert_int_eq(refused_at(&t, 1, 2, VERDICT_MESSAGE, now),
 	    TRIAL_ALONE);
-	ck_assert_int_eq(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_ALONE);
+	ck_assert_int_eq(refused_at(&t, 2, 3, VERDICT_TOO_LARGE, now), TRIAL_ALONE);
 	now += 60000;
 	flood(&t, groups, each, in_turn, now);
-	trial_took(&t, 2, 9, 60, now, now);
-	ck_assert_int_eq(refused_at(&t, 1, 2, TRIAL_CONTENT, now + 1000),
+	trial_took(&t, 2, 9, 60, now);
+	ck_assert_int_eq(refused_at(&t, 1, 2, VERDICT_MESSAGE, now + 1000),
 	    TRIAL_OWN);
-	ck_assert_int_ne(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_OWN);
+	ck_assert_int_ne(refused_at(&t, 2, 3, VERDICT_TOO_LARGE, now), TRIAL_OWN);
 	now += BLAME - 60000;
 	flood(&t, groups, each, in_turn, now);
-	ck_assert_int_eq(refused_at(&t, 2, 3, TRIAL_SIZE, now), TRIAL_OWN);
+	ck_assert_int_eq(refused_at(&t, 2, 3, VERDICT_TOO_LARGE, now), TRIAL_OWN);
 	ck_assert_uint_le(t.n, TRIAL_MAX);
 }
 END_TEST
@@ -211,16 +211,16 @@ START_TEST(size_without_a_place_has_an_end)
 	static struct trial	t;
 	enum trial_say		say = TRIAL_ALL;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	for (int64_t at = 0; at <= BLAME; at += BLAME / 4)
 		for (unsigned i = 0; i < TRIAL_MAX; i++) {
-			say = refused_at(&t, i, 1, TRIAL_SIZE, START_MS + at);
+			say = refused_at(&t, i, 1, VERDICT_TOO_LARGE, START_MS + at);
 			ck_assert_int_eq(say == TRIAL_OWN, at == BLAME);
 		}
 	/* But not one that is shorter than all of them. */
 	ck_assert_int_ne(trial_refused(&t, &(struct trial_case){ .sequence =
-	    9999, .group = 1, .kind = TRIAL_SIZE, .size = 99,
-	    .blame_after = BLAME }, START_MS + BLAME), TRIAL_OWN);
+	    9999, .group = 1, .verdict = VERDICT_TOO_LARGE, .size = 99 },
+	    START_MS + BLAME), TRIAL_OWN);
 }
 END_TEST
 
@@ -230,13 +230,13 @@ START_TEST(silence_accuses_nobody)
 	static struct trial	t;
 	int64_t			now = START_MS;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	ck_assert(!trial_unanswered(&t, &(struct trial_case){ .sequence = 1,
-	    .group = 1, .blame_after = BLAME }, now));
-	ck_assert_int_eq(refused_at(&t, 2, 1, TRIAL_CONTENT, now),
+	    .group = 1 }, now));
+	ck_assert_int_eq(refused_at(&t, 2, 1, VERDICT_MESSAGE, now),
 	    TRIAL_ALONE);
-	trial_took(&t, 1, 9, 60, now + 1, now + 1);
-	ck_assert_int_eq(refused_at(&t, 1, 1, TRIAL_CONTENT, now + 2),
+	trial_took(&t, 1, 9, 60, now + 1);
+	ck_assert_int_eq(refused_at(&t, 1, 1, VERDICT_MESSAGE, now + 2),
 	    TRIAL_ALONE);
 }
 END_TEST
@@ -248,9 +248,9 @@ END_TEST
 START_TEST(silences_leave_places_to_refusals)
 {
 	static struct trial	t;
-	struct trial_case	silent = { .blame_after = BLAME };
+	struct trial_case	silent = { 0 };
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	for (unsigned i = 0; i < TRIAL_MAX; i++) {
 		silent.sequence = 1000 + i;
 		silent.group = 1000 + i / 2;
@@ -258,11 +258,31 @@ START_TEST(silences_leave_places_to_refusals)
 	}
 	for (int at = 0; at < 60; at += 5)
 		for (uint64_t i = 1; i <= TRIAL_MAX; i++)
-			ck_assert_int_ne(refused_at(&t, i, 1, TRIAL_CONTENT,
+			ck_assert_int_ne(refused_at(&t, i, 1, VERDICT_MESSAGE,
 			    START_MS + at * 1000), TRIAL_OWN);
 	ck_assert(!trial_unanswered(&t, &silent, START_MS));
 	for (size_t i = 0; i < TRIAL_MAX; i++)
-		ck_assert_uint_eq(t.accused[i].group, 1);
+		ck_assert_uint_eq(t.accused[i].c.group, 1);
+}
+END_TEST
+
+/* However long nobody gets an answer; but if others are taken meanwhile. */
+START_TEST(silence_of_all_is_nobodys_fault)
+{
+	static struct trial	t;
+	struct trial_case	c = { .sequence = 1, .group = 1 };
+	int64_t			now = START_MS;
+
+	t = (struct trial){ .blame_after = BLAME };
+	for (int i = 0; i < 20; i++, now += 20000) {
+		ck_assert(!trial_unanswered(&t, &c, now));
+		ck_assert(!trial_goes_on(&t, 1, now));
+	}
+	for (int i = 0; i < 20; i++, now += 20000) {
+		trial_route_took(&t, 0, now - 1);
+		ck_assert(trial_unanswered(&t, &c, now));
+		ck_assert_int_eq(trial_goes_on(&t, 1, now), i >= 3);
+	}
 }
 END_TEST
 
@@ -271,7 +291,7 @@ START_TEST(burst_is_held)
 	static struct trial	t;
 	int64_t			now = START_MS;
 
-	memset(&t, 0, sizeof(t));
+	t = (struct trial){ .blame_after = BLAME };
 	for (int i = 0; i < 3; i++)
 		ck_assert(trial_may_bury(&t, 7, 3, 60000, now));
 	ck_assert(!trial_may_bury(&t, 7, 3, 60000, now));
@@ -374,8 +394,8 @@ static const struct {
 };
 
 struct one {
-	int64_t	due, held_at;	/* held_at 0: it is not held */
-	bool	dead;
+	int64_t	due;
+	bool	held, dead;
 };
 
 /* What is offered now, and not only because it is due. */
@@ -387,17 +407,16 @@ offer_held(struct one *crowd, int n)
 	bool		 all;
 
 	for (int i = 0; i < n; i++)
-		if (!crowd[i].dead && crowd[i].held_at != 0 && (first == NULL ||
-		    crowd[i].held_at < first->held_at))
+		if (!crowd[i].dead && crowd[i].held && (first == NULL ||
+		    crowd[i].due < first->due))
 			first = &crowd[i];
-	if (type_breaker_list_wanted(&relay.breaker, now_ms, groups) > 0 &&
+	if (type_breaker_wanted(&relay.breaker, 0, now_ms, groups) > 0 &&
 	    first != NULL)
 		first->due = sooner(first->due, now_ms);
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	all = relay.breaker.offers_all;
-	relay.breaker.offers_all = false;
+	all = relay.breaker.released;
+	relay.breaker.released = false;
 	for (int i = 0; all && i < n; i++)
-		if (crowd[i].held_at != 0)
+		if (crowd[i].held)
 			crowd[i].due = sooner(crowd[i].due, now_ms);
 }
 
@@ -430,7 +449,7 @@ publish_due(struct one *crowd, int n, char act)
 		struct one *c = &crowd[who[i]];
 
 		c->dead = msgs[i].outcome == OUT_DEAD;
-		c->held_at = msgs[i].hold_ms > 0 ? now_ms + i : 0;
+		c->held = msgs[i].hold_ms > 0;
 		c->due = now_ms + (msgs[i].hold_ms > 0 ? msgs[i].hold_ms :
 		    msgs[i].delay_ms);
 	}
@@ -588,6 +607,7 @@ add_trials(TCase *tc)
 	tcase_add_test(tc, size_without_a_place_has_an_end);
 	tcase_add_test(tc, silence_accuses_nobody);
 	tcase_add_test(tc, silences_leave_places_to_refusals);
+	tcase_add_test(tc, silence_of_all_is_nobodys_fault);
 	tcase_add_test(tc, burst_is_held);
 	tcase_add_test(tc, message_at_fault_is_dead_soon);
 	tcase_add_loop_test(tc, message_alone_has_an_end, 0, NROWS(alone));

@@ -224,7 +224,7 @@ START_TEST(type_not_taken_is_tried_with_one)
 	ck_assert_uint_eq(refusals(), 0);
 	ck_assert(!res.down);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_ge(msgs[i].delay_ms, 700);
+		ck_assert_int_ge(msgs[i].delay_ms, 500);
 
 	now_ms += 2000;
 	next_script("abcdd", "XAAAA");
@@ -241,9 +241,23 @@ START_TEST(type_not_taken_is_tried_with_one)
 }
 END_TEST
 
+/* Ask for a probe of the only type; true: it was. */
+static bool
+asks(void)
+{
+	uint64_t	groups[TYPE_BREAKER_MAX];
+	size_t		n = type_breaker_wanted(&relay.breaker, 0, now_ms,
+			    groups);
+
+	ck_assert_uint_le(n, 1);
+	if (n == 1)
+		ck_assert_uint_eq(groups[0], msg_group(&msgs[0]));
+	return n == 1;
+}
+
 /*
- * The broker says that no stream takes it: one message is the next probe, and
- * the others are held until one is taken.
+ * The broker says that no stream takes it: all are held, and one is asked for
+ * when the probe is due, by when it may be claimed.
  */
 START_TEST(type_without_a_stream_is_held)
 {
@@ -251,36 +265,33 @@ START_TEST(type_without_a_stream_is_held)
 	types("xxyy");
 	publish_as("FFDD");
 	ck_assert_uint_eq(res.refused, 2);
-	ck_assert_int_eq(msgs[0].hold_ms, msgs[0].delay_ms);
-	ck_assert_int_eq(msgs[1].hold_ms, 60000);
-	ck_assert_int_eq(msgs[1].delay_ms, msgs[0].delay_ms);
 	ck_assert_int_eq(relay.breaker.items[0].class, CLASS_NO_STREAM);
 	ck_assert_str_eq(relay.breaker.items[0].subject, "events.x");
-
-	/*
-	 * Its probe is sent once, without the rounds for an election.  Each
-	 * fourth time another message is to be the next: this one may be
-	 * refused for its own sake.
-	 */
+	/* Its probe is sent once, without the rounds for an election. */
 	for (int i = 0; i < 10; i++) {
-		int64_t own = i % 4 == 2 ? 5000 : 0;
-
-		now_ms += 2400;
+		for (size_t k = 0; k < 2; k++) {
+			ck_assert_int_eq(msgs[k].hold_ms,
+			    fake.sent_at[k] == 0 ? 60000 : 120000);
+			ck_assert_int_le(now_ms + msgs[k].delay_ms,
+			    relay.breaker.items[0].until);
+		}
+		ck_assert(!asks());
+		now_ms += 700;
+		ck_assert(!asks());
+		now_ms += 1700;
+		ck_assert(asks());
+		ck_assert(!asks());
 		next_script("abc", "NAA");
 		types("xxy");
 		publish_as("FFD");
 		expect_sent("02");
-		ck_assert_int_ge(msgs[0].delay_ms, own + 700);
-		ck_assert_int_le(msgs[0].delay_ms, own + 2400);
-		ck_assert_int_eq(msgs[own > 0].hold_ms,
-		    msgs[own > 0].delay_ms);
-		ck_assert(!relay.breaker.offers_all);
+		ck_assert(!relay.breaker.released);
 	}
 	now_ms += 2400;
 	next_script("abc", "AAA");
 	types("xxy");
 	publish_as("DDD");
-	ck_assert(relay.breaker.offers_all);
+	ck_assert(relay.breaker.released);
 	ck_assert_uint_eq(relay.breaker.n, 0);
 }
 END_TEST
@@ -331,81 +342,28 @@ START_TEST(another_server_may_answer)
 }
 END_TEST
 
-/* A message that failed four times as the probe steps aside: who is next? */
-START_TEST(another_probe_comes_in_time)
-{
-	uint64_t	wanted[TYPE_BREAKER_MAX];
-
-	script("ab", "NA");
-	types("xy");
-	publish();
-	for (int i = 0; i < 3; i++) {
-		type_breaker_check(&relay.breaker, 0, now_ms);
-		ck_assert(!relay.breaker.offers_all);
-		now_ms += 2400;
-		next_script("ab", "NA");
-		types("xy");
-		publish_as("FD");
-	}
-	ck_assert_int_ge(msgs[0].delay_ms, 5000);
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(!relay.breaker.offers_all);
-	/* One of those that are held, and if none comes, all. */
-	ck_assert_uint_eq(type_breaker_list_wanted(&relay.breaker, now_ms,
-	    wanted), 0);
-	now_ms += 2400;
-	ck_assert_uint_eq(type_breaker_list_wanted(&relay.breaker, now_ms,
-	    wanted), 1);
-	ck_assert_uint_eq(wanted[0], msg_group(&msgs[0]));
-	ck_assert_uint_eq(type_breaker_list_wanted(&relay.breaker, now_ms,
-	    wanted), 0);
-	now_ms += 1000;
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.offers_all);
-	/* If there is no other, the first one is not forgotten meanwhile. */
-	now_ms += 4000;
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert_uint_eq(relay.breaker.n, 1);
-	now_ms += 1000;
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert_uint_eq(relay.breaker.n, 0);
-}
-END_TEST
-
-/* All come before the probe is due: one of them is the probe. */
-START_TEST(early_messages_have_a_probe_among_them)
-{
-	script("abc", "NNA");
-	types("xxy");
-	publish();
-	relay.breaker.items[0].chosen = false;
-	next_script("abc", "AAA");
-	types("xxy");
-	publish_as("FFD");
-	expect_sent("2");
-	ck_assert_int_eq(msgs[0].hold_ms, msgs[0].delay_ms);
-	ck_assert_int_eq(msgs[1].hold_ms, 60000);
-}
-END_TEST
-
-/* No probe comes: all that are held are offered, and then it is forgotten. */
+/*
+ * The one that was asked for does not come: another one is, each second.  If
+ * none ever comes, no message has the type: all are released.
+ */
 START_TEST(type_that_no_message_has_is_forgotten)
 {
+	int	n = 0;
+
 	script("ab", "NA");
 	types("xy");
 	publish();
-	now_ms += 1200;
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(!relay.breaker.offers_all);
-	now_ms += 1500;	/* the probe was due, and a second is over */
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.offers_all);
-	now_ms += 2000;	/* not before a message that waits five seconds */
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert_uint_eq(relay.breaker.n, 1);
-	now_ms += 3000;
-	type_breaker_check(&relay.breaker, 0, now_ms);
+	/* The worker stood still: nobody was asked meanwhile. */
+	now_ms += 600000;
+	while (asks()) {
+		ck_assert_int_eq(type_breaker_wants_at(&relay.breaker, 0),
+		    now_ms + 1000);
+		now_ms += 1000;
+		n++;
+	}
+	ck_assert_int_eq(n, 6);
 	ck_assert_uint_eq(relay.breaker.n, 0);
+	ck_assert(relay.breaker.released);
 }
 END_TEST
 
@@ -438,55 +396,52 @@ START_TEST(complaint_is_no_answer)
 	publish_as("F");
 	ck_assert(type_breaker_is_blamed(&relay.breaker, &(struct msg){
 	    .type = BYTES("x") }));
-	ck_assert(!type_breaker_holds(&relay.breaker, &(struct msg){
-	    .type = BYTES("x") }));
+	/* Its messages are held as well, and longer. */
+	ck_assert_int_eq(msgs[0].hold_ms, 120000);
+	now_ms += 40000;
+	for (int i = 0; i < 60; i++, now_ms += 1000)
+		ck_assert(asks());
 }
 END_TEST
 
-/* While no message that is held is offered, no probe is missed. */
+/* While no message that is held is offered, none is asked for. */
 START_TEST(no_probe_is_missed_during_a_stall)
 {
-	int64_t	from;
+	uint64_t	groups[TYPE_BREAKER_MAX];
+	int64_t		from;
 
 	script("ab", "NA");
 	types("xy");
 	publish();
 	from = now_ms + 60000;
-	for (int i = 0; i < 6; i++) {
-		now_ms += 10000;
-		type_breaker_check(&relay.breaker, from, now_ms);
-		ck_assert(!relay.breaker.offers_all);
-	}
-	ck_assert_uint_eq(relay.breaker.n, 1);
-	now_ms = from + 3000;
-	type_breaker_check(&relay.breaker, from, now_ms);
-	ck_assert(relay.breaker.offers_all);
-	ck_assert_uint_eq(relay.breaker.n, 1);
+	ck_assert_int_eq(type_breaker_wants_at(&relay.breaker, from), from);
+	for (; now_ms < from; now_ms += 10000)
+		ck_assert_uint_eq(type_breaker_wanted(&relay.breaker, from,
+		    now_ms, groups), 0);
+	ck_assert(asks());
 }
 END_TEST
 
 /*
  * All messages of a blamed type are too long, which tells nothing of the type:
- * those that are held are not offered at once, again and again.
+ * it is not forgotten, as there are messages.
  */
-START_TEST(probe_at_its_own_fault_is_not_missed)
+START_TEST(probe_at_its_own_fault_is_one)
 {
 	script("ab", "NA");
 	types("xy");
 	publish();
 	limit_connected(&relay.reach[DRIVER_NATS].limit, 8000, now_ms);
 	limit_connected(&relay.reach[DRIVER_NATS].limit, 5000, now_ms);
-	for (int i = 0; i < 3; i++) {
-		now_ms += 2400 + 3000;
+	now_ms += 2400;
+	for (int i = 0; i < 20; i++) {
+		ck_assert(asks());
 		next_script("ab", "oA");
 		types("xy");
 		publish_as("FD");
-		type_breaker_check(&relay.breaker, 0, now_ms);
-		ck_assert(!relay.breaker.offers_all);
+		now_ms += 1000;
 	}
-	now_ms += 3000;
-	type_breaker_check(&relay.breaker, 0, now_ms);
-	ck_assert(relay.breaker.offers_all);
+	ck_assert_uint_eq(relay.breaker.n, 1);
 }
 END_TEST
 
@@ -694,12 +649,10 @@ add_types(TCase *tc)
 	tcase_add_loop_test(tc, stream_without_a_leader_blames_no_subject, NOT,
 	    UNFIT + 1);
 	tcase_add_test(tc, another_server_may_answer);
-	tcase_add_test(tc, another_probe_comes_in_time);
-	tcase_add_test(tc, early_messages_have_a_probe_among_them);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
 	tcase_add_loop_test(tc, complaint_is_no_answer, 0, NROWS(complaints));
 	tcase_add_test(tc, no_probe_is_missed_during_a_stall);
-	tcase_add_test(tc, probe_at_its_own_fault_is_not_missed);
+	tcase_add_test(tc, probe_at_its_own_fault_is_one);
 	tcase_add_loop_test(tc, refusal_long_ago_tells_nothing, 0, 2);
 	tcase_add_loop_test(tc, refusals_in_a_row_have_one_beginning, 0, 2);
 	tcase_add_loop_test(tc, type_is_blamed_by_later_batches, 0, 2);
