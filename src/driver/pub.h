@@ -37,6 +37,8 @@ struct pub_answer {
 	uint32_t	index;			/* or PUB_SOME_INDEX */
 	enum verdict	verdict;
 	enum error_class class;			/* of an error */
+	bool		in_doubt;		/* it may be another stream's
+						   error */
 	uint64_t	ack_sequence;		/* if stored or duplicate: in the
 						   stream, or a msg_place(); 0: the
 						   driver has neither */

@@ -13,6 +13,8 @@ enum verdict {
 	VERDICT_PENDING,	/* another copy of it is being stored: in doubt */
 	VERDICT_ABSENT,		/* not stored: no stream took it */
 	VERDICT_DESTINATION,	/* the stream's fault, not the message's */
+	VERDICT_ELSEWHERE,	/* not by the stream, whose own answer may yet
+				   come: in doubt */
 	VERDICT_LOST,		/* the connection ended: in doubt */
 	VERDICT_LOST_TOGETHER	/* the same, of one that others shared */
 };

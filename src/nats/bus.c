@@ -68,7 +68,7 @@ bus_close(void *arg)
 	free(b->domain);
 	b->inbox = b->domain = NULL;
 	b->fd = -1;
-	b->want_read = b->want_write = b->told_domain = false;
+	b->want_read = b->want_write = b->told_elsewhere = false;
 	b->sent = b->answered = b->refused = b->stale = 0;
 	answer_queue_clear(&b->core);
 	b->write_until = INT64_MAX;

@@ -47,7 +47,7 @@ bus_begin(void *arg, int64_t until)
 static void
 not_a_puback(struct pub_answer *a)
 {
-	a->verdict = VERDICT_DESTINATION;
+	a->verdict = VERDICT_ELSEWHERE;
 	snprintf(a->text, sizeof(a->text), "the answer is not a PubAck: "
 	    "another client replies on this subject");
 }
@@ -71,7 +71,7 @@ is_elsewhere(const struct place *meant, const struct place *from,
 	if (!other && (meant->domain == NULL ||
 	    strcmp(meant->domain, from->domain) == 0))
 		return false;
-	a->verdict = VERDICT_DESTINATION;
+	a->verdict = VERDICT_ELSEWHERE;
 	a->class = CLASS_WRONG_STREAM;
 	if (other)
 		snprintf(a->text, sizeof(a->text), "stored in stream %.100s, "
@@ -82,6 +82,34 @@ is_elsewhere(const struct place *meant, const struct place *from,
 		    "domain \"%.50s\"", from->stream, from->domain,
 		    meant->domain);
 	return true;
+}
+
+/* An error names a stream, but no domain. */
+static void
+read_error(json_t *ack, json_t *error, const struct place *meant,
+    struct pub_answer *a)
+{
+	const char	*text = json_string_value(json_object_get(error,
+			    "description"));
+	const char	*from = json_string_value(json_object_get(ack,
+			    "stream"));
+	int		 code = (int)json_integer_value(json_object_get(error,
+			    "err_code"));
+
+	if (text == NULL)
+		text = "error without a description";
+	a->in_doubt = meant->domain != NULL && meant->domain[0] != '\0';
+	if (meant->stream[0] == '\0' || from == NULL ||
+	    strcmp(meant->stream, from) == 0) {
+		a->verdict = nats_verdict_of_error(code, text);
+		a->class = nats_verdict_class(code, text);
+		snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
+		return;
+	}
+	a->verdict = VERDICT_ELSEWHERE;
+	a->class = CLASS_WRONG_STREAM;
+	snprintf(a->text, sizeof(a->text), "%.120s (%d), says stream %.60s, "
+	    "which takes this subject", text, code, from);
 }
 
 static void
@@ -172,11 +200,10 @@ bus_read_ack(const char *body, int len, const char *stream,
 {
 	const struct place	 meant = { stream, domain, api };
 	json_t			*ack, *error;
-	const char		*text;
-	int			 code;
 
 	a->text[0] = a->where[0] = '\0';
 	a->class = CLASS_OTHER;
+	a->in_doubt = false;
 	a->ack_sequence = a->stream = 0;
 	if (stream[0] != '\0' && (domain == NULL || domain[0] == '\0') &&
 	    read_plain(body, body + len, stream, a))
@@ -184,17 +211,9 @@ bus_read_ack(const char *body, int len, const char *stream,
 	ack = json_loadb(body, (size_t)len, 0, NULL);
 	if (!json_is_object(ack))
 		not_a_puback(a);
-	else if ((error = json_object_get(ack, "error")) != NULL) {
-		/* "seq":0 comes with it. */
-		code = (int)json_integer_value(json_object_get(error,
-		    "err_code"));
-		text = json_string_value(json_object_get(error, "description"));
-		if (text == NULL)
-			text = "error without a description";
-		a->verdict = nats_verdict_of_error(code, text);
-		a->class = nats_verdict_class(code, text);
-		snprintf(a->text, sizeof(a->text), "%s (%d)", text, code);
-	} else
+	else if ((error = json_object_get(ack, "error")) != NULL)
+		read_error(ack, error, &meant, a);	/* "seq":0 is there */
+	else
 		read_stored(ack, &meant, a);
 	json_decref(ack);
 }
@@ -245,23 +264,6 @@ is_current(struct bus *b, natsStatus s, natsMsg *m, struct pub_answer *a)
 	return false;
 }
 
-/*
- * A stream of the same name in another domain, behind a leaf node, takes the
- * message as well, and may answer first.  The right one answers, too.
- */
-static bool
-is_from_another_domain(struct bus *b, const struct pub_answer *a)
-{
-	if (a->verdict != VERDICT_DESTINATION || a->ack_sequence == 0 ||
-	    a->stream != 0)
-		return false;
-	if (!b->told_domain)
-		log_warn("another stream takes the same messages, and its "
-		    "answers do not count: %s", a->text);
-	b->told_domain = true;
-	return true;
-}
-
 bool
 bus_answer(void *arg, struct pub_answer *a)
 {
@@ -293,8 +295,12 @@ bus_answer(void *arg, struct pub_answer *a)
 		    b->conf->nats.api_prefix, a);
 		bus_spend(b, m);
 		fault_point("answer", "after", b->fd);
-		if (!is_from_another_domain(b, a))
-			return true;
+		if (a->verdict == VERDICT_ELSEWHERE && !b->told_elsewhere) {
+			log_warn("somebody else answers to the same messages, "
+			    "which does not count: %s", a->text);
+			b->told_elsewhere = true;
+		}
+		return true;
 	}
 	return false;
 }

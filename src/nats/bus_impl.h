@@ -69,7 +69,7 @@ struct bus {
 	natsMsg			*spent[SPENT_MAX];	/* to be freed */
 	size_t			 nspent, spent_bytes;
 	char			*domain;	/* of nats.stream, NULL: unknown */
-	bool			 told_domain;	/* that another one answers */
+	bool			 told_elsewhere;	/* that others answer */
 	size_t			 get_max;	/* requests out; 0: unknown */
 	size_t			 get_size;	/* recent large answer, bytes */
 

@@ -173,6 +173,23 @@ late_answer(struct flight *f, const struct pub_answer *a)
 	note_delivered(f, a);
 }
 
+/*
+ * Another stream or client takes the same messages.  Until its time-out the
+ * stream's own answer is waited for; without it nobody knows whether it is
+ * stored there.
+ */
+static void
+note_elsewhere(struct flight *f, const struct pub_answer *a)
+{
+	struct way	*way = &f->ways[a->index];
+
+	if (way->state != OUT)
+		return;
+	way->verdict = a->verdict;
+	way->class = a->class;
+	msg_fail(&f->b->msgs[a->index], OUT_UNSENT, a->text);
+}
+
 /* Did it come from the other end, whatever it says? */
 static bool
 is_heard(const struct pub_answer *a)
@@ -205,6 +222,10 @@ relay_answer(struct flight *f, struct flight_line *line,
 	way = &f->ways[i];
 	if (way->state == READY || way->state == LOOK)
 		return;
+	if (a->verdict == VERDICT_ELSEWHERE) {
+		note_elsewhere(f, a);
+		return;
+	}
 	if (way->state == AGAIN) {	/* the refusal was for another one */
 		f->nagain--;
 		way->state = DONE;
@@ -215,6 +236,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		return;
 	}
 	way->verdict = a->verdict;
+	f->b->msgs[i].in_doubt |= a->in_doubt;
 	switch (a->verdict) {
 	case VERDICT_STORED:
 	case VERDICT_DUPLICATE:
@@ -226,6 +248,7 @@ relay_answer(struct flight *f, struct flight_line *line,
 		go_on = true;
 		break;
 	case VERDICT_DESTINATION:
+	case VERDICT_ELSEWHERE:
 		relay_refuse(f, i, a->class, a->text);
 		break;
 	case VERDICT_ABSENT:

@@ -106,7 +106,10 @@ time_out(struct flight *f, size_t i)
 	 * is searched for messages has partitions that are slow by themselves.
 	 * Of several streams another one may be faster, or this one may be down.
 	 */
-	if (line->complained == CLASS_PERMISSION)
+	if (way->verdict == VERDICT_ELSEWHERE) {
+		err_set(&e, "%s", f->b->msgs[i].error);
+		relay_refuse(f, i, way->class, e.text);
+	} else if (line->complained == CLASS_PERMISSION)
 		relay_refuse(f, i, CLASS_PERMISSION, line->complaint.text);
 	else if (line->complained != CLASS_NONE)
 		note_silence(f, i, line->complaint.text);

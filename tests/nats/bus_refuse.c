@@ -195,7 +195,7 @@ START_TEST(other_stream_is_noticed)
 	js_DeleteStream(js, "EVENTS", NULL, NULL);
 	plain_stream("OTHER", "events.>");
 	send_row(1, 2);
-	ck_answer(2, VERDICT_DESTINATION, "OTHER");
+	ck_answer(2, VERDICT_ELSEWHERE, "OTHER");
 	free(conf->nats.stream);
 	conf->nats.stream = xstrdup("");	/* any will do */
 	send_row(2, 3);
@@ -277,15 +277,15 @@ static const struct {
 	const char	*body;		/* NULL: says nothing */
 	enum verdict	 verdict;
 } others[] = {
-	{ "", VERDICT_DESTINATION },
-	{ "hello", VERDICT_DESTINATION },
-	{ "[]", VERDICT_DESTINATION },
-	{ "\"x\"", VERDICT_DESTINATION },
-	{ "+OK", VERDICT_DESTINATION },
-	{ "{", VERDICT_DESTINATION },
-	{ "{}", VERDICT_DESTINATION },
+	{ "", VERDICT_ELSEWHERE },
+	{ "hello", VERDICT_ELSEWHERE },
+	{ "[]", VERDICT_ELSEWHERE },
+	{ "\"x\"", VERDICT_ELSEWHERE },
+	{ "+OK", VERDICT_ELSEWHERE },
+	{ "{", VERDICT_ELSEWHERE },
+	{ "{}", VERDICT_ELSEWHERE },
 	{ "{\"stream\": \"EVENTS\"}", VERDICT_TRANSIENT },
-	{ "{\"seq\": 5}", VERDICT_DESTINATION },
+	{ "{\"seq\": 5}", VERDICT_ELSEWHERE },
 	{ NULL, VERDICT_STORED },
 };
 
@@ -316,8 +316,8 @@ START_TEST(somebody_else_answers)
 END_TEST
 
 /*
- * As a stream of the same name behind a leaf node does: whether it answers
- * first or last, only the one counts that tells of itself.
+ * As a stream of the same name behind a leaf node does: it may answer first or
+ * last, and each is known for what it is.
  */
 START_TEST(another_domain_answers)
 {
@@ -325,6 +325,7 @@ START_TEST(another_domain_answers)
 				    "\"domain\":\"hub\", \"seq\":99}";
 	natsSubscription	*sub;
 	struct stream_report	 r;
+	struct pub_answer	 a;
 
 	ck_assert_msg(check(&r), "%s", e.text);
 	ck_nats(natsConnection_Subscribe(&sub, admin, "events.t", on_request,
@@ -332,8 +333,17 @@ START_TEST(another_domain_answers)
 	ck_nats(natsConnection_Flush(admin));
 	bus.ops->begin(bus.arg, INT64_MAX);
 	for (uint32_t i = 0; i < 20; i++) {
+		unsigned own = 0;
+
 		send_row(1 + i, i);
-		ck_stored(i, 1 + i);
+		for (int k = 0; k < 2; k++) {
+			ck_assert(answers(&a, 5000) && a.index == i);
+			own += a.verdict == VERDICT_STORED &&
+			    a.ack_sequence == 1 + i;
+			ck_assert(a.verdict == VERDICT_STORED ||
+			    a.verdict == VERDICT_ELSEWHERE);
+		}
+		ck_assert_uint_eq(own, 1);
 	}
 	ck_no_answer(50);
 	natsSubscription_Destroy(sub);
@@ -391,7 +401,7 @@ static const struct {
 	  VERDICT_STORED, 5, "" },
 	{ "{\"stream\":\"EVENTS\",\"seq\":0,\"duplicate\": true}",
 	  VERDICT_PENDING, 0, "stored" },
-	{ "{\"stream\":\"OTHER\",\"seq\":5}", VERDICT_DESTINATION, 5,
+	{ "{\"stream\":\"OTHER\",\"seq\":5}", VERDICT_ELSEWHERE, 5,
 	  "OTHER" },
 	{ "{\"error\":{\"code\":400,\"err_code\":10060,\"description\":"
 	  "\"expected stream does not match\"},\"stream\":\"EVENTS\","
@@ -405,10 +415,10 @@ static const struct {
 	  "\"stream\":\"EVENTS\",\"seq\":3}", VERDICT_PENDING, 0, "10158" },
 	{ "{\"error\":{}}", VERDICT_DESTINATION, 0, "" },
 	{ "{\"error\":\"x\"}", VERDICT_DESTINATION, 0, "" },
-	{ "{\"stream\":5,\"seq\":\"5\"}", VERDICT_DESTINATION, 0, "PubAck" },
-	{ "not json", VERDICT_DESTINATION, 0, "PubAck" },
-	{ "", VERDICT_DESTINATION, 0, "PubAck" },
-	{ "null", VERDICT_DESTINATION, 0, "PubAck" },
+	{ "{\"stream\":5,\"seq\":\"5\"}", VERDICT_ELSEWHERE, 0, "PubAck" },
+	{ "not json", VERDICT_ELSEWHERE, 0, "PubAck" },
+	{ "", VERDICT_ELSEWHERE, 0, "PubAck" },
+	{ "null", VERDICT_ELSEWHERE, 0, "PubAck" },
 };
 
 START_TEST(answer_is_read)

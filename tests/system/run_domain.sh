@@ -231,4 +231,25 @@ for pair in 'hub leaf' 'leaf hub'; do
 	    stream info
 done
 
+# A stream of the leaf node takes the same messages and answers first: one of
+# another name refuses them, one of the same name is full.
+URL=$(url_of "$DIR/leaf")
+for other in LOCAL EVENTS; do
+	clear_all
+	stream_of hub --subjects 'events.>' --dup-window 2
+	js_api "STREAM.CREATE.$other" '{"name":"'"$other"'","subjects":
+	    ["events.>"],"storage":"file","max_msgs":2,"discard":"new"}' \
+	    > "$DIR/js.out"
+	located 'domain: hub'
+	start_fleet
+	produce --events 200 --keys 20 --payload 100 --rate 25
+	[ "$other" = LOCAL ] ||
+	    js_api STREAM.DELETE.EVENTS '' > "$DIR/js.out"
+	drains 60 "$other of the leaf node answers first: all messages are sent"
+	seen "$DIR/hub" "$other of the leaf node answers first: none is twice"
+	stops 'the master stops with status 0'
+	js_api STREAM.DELETE.LOCAL '' > "$DIR/js.out"
+	stream_of hub --delete
+done
+
 done_testing

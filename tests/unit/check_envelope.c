@@ -715,17 +715,17 @@ static const struct {
 	{ "{\"stream\":\"T\",\"seq\":10}", "T", VERDICT_STORED, 10, "" },
 	{ "{\"stream\":\"T\", \"seq\":1234567890123456789}", "T",
 	  VERDICT_STORED, 1234567890123456789u, "" },
-	{ "{\"stream\":\"T\", \"seq\":05}", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":\"T\", \"seq\":05}", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":\"T\", \"seq\":}", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":\"T\", \"seq\":}", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":\"T\", \"seq\":5}x", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":\"T\", \"seq\":5}x", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":\"T\", \"seq\":", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":\"T\", \"seq\":", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":\"T\",", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":\"T\",", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":\"TT\", \"seq\":5}", "T", VERDICT_DESTINATION, 5,
+	{ "{\"stream\":\"TT\", \"seq\":5}", "T", VERDICT_ELSEWHERE, 5,
 	  "TT" },
 	{ "{\"stream\":\"T\", \"domain\":\"d\", \"seq\":9007199254740993}",
 	  "T", VERDICT_STORED, 9007199254740993u, "" },
@@ -743,16 +743,16 @@ static const struct {
 	{ "{\"stream\":\"T\",\"seq\":-5}", "T", VERDICT_TRANSIENT, 0,
 	  "no stored message" },
 	/* Some other service answers: not one message is at fault. */
-	{ "{\"seq\":5}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "{\"stream\":\"\",\"seq\":5}", "", VERDICT_DESTINATION, 0,
+	{ "{\"seq\":5}", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "{\"stream\":\"\",\"seq\":5}", "", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"stream\":5,\"seq\":5}", "T", VERDICT_DESTINATION, 0,
+	{ "{\"stream\":5,\"seq\":5}", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "{\"ok\":true}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "{}", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "{\"ok\":true}", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "{}", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
 	{ "{\"stream\":\"T\",\"seq\":\"5\"}", "T", VERDICT_TRANSIENT, 0,
 	  "no stored message" },
-	{ "{\"stream\":\"OTHER\",\"seq\":5}", "T", VERDICT_DESTINATION, 5,
+	{ "{\"stream\":\"OTHER\",\"seq\":5}", "T", VERDICT_ELSEWHERE, 5,
 	  "OTHER" },
 	{ "{\"error\":{\"code\":503,\"err_code\":10077,\"description\":"
 	  "\"maximum messages exceeded\"},\"stream\":\"T\",\"seq\":0}", "T",
@@ -769,13 +769,18 @@ static const struct {
 	  "\"duplicate\":true}", "T", VERDICT_DESTINATION, 0, "(10047)" },
 	{ "{\"error\":\"x\"}", "T", VERDICT_DESTINATION, 0, "error" },
 	{ "{\"error\":{}}", "T", VERDICT_DESTINATION, 0, "error" },
-	{ "", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "+OK", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "{\"stream\":\"T\",\"seq\":5", "T", VERDICT_DESTINATION, 0,
+	{ "{\"error\":{\"err_code\":10060,\"description\":\"expected stream "
+	  "does not match\"},\"stream\":\"U\",\"seq\":0}", "T",
+	  VERDICT_ELSEWHERE, 0, "match (10060), says stream U, " },
+	{ "{\"error\":{\"err_code\":10054},\"stream\":\"U\"}", "",
+	  VERDICT_TOO_LARGE, 0, "(10054)" },
+	{ "", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "+OK", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "{\"stream\":\"T\",\"seq\":5", "T", VERDICT_ELSEWHERE, 0,
 	  "not a PubAck" },
-	{ "[]", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "5", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
-	{ "null", "T", VERDICT_DESTINATION, 0, "not a PubAck" },
+	{ "[]", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "5", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
+	{ "null", "T", VERDICT_ELSEWHERE, 0, "not a PubAck" },
 };
 
 START_TEST(ack_is_read)
@@ -815,11 +820,11 @@ static const struct {
 	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5,\"duplicate\":true}",
 	  "d", VERDICT_DUPLICATE },
 	{ "{\"stream\":\"T\",\"seq\":5}", "", VERDICT_STORED },
-	{ "{\"stream\":\"T\",\"seq\":5}", "d", VERDICT_DESTINATION },
+	{ "{\"stream\":\"T\",\"seq\":5}", "d", VERDICT_ELSEWHERE },
 	{ "{\"stream\":\"T\",\"domain\":\"d\",\"seq\":5}", "",
-	  VERDICT_DESTINATION },
+	  VERDICT_ELSEWHERE },
 	{ "{\"stream\":\"T\",\"domain\":\"D\",\"seq\":5,\"duplicate\":true}",
-	  "d", VERDICT_DESTINATION },
+	  "d", VERDICT_ELSEWHERE },
 };
 
 /* Another stream of the same name, behind a leaf node. */
@@ -831,7 +836,7 @@ START_TEST(ack_comes_from_the_domain)
 	    domains[_i].domain, "", &a);
 	ck_assert_int_eq(a.verdict, domains[_i].verdict);
 	ck_assert_uint_eq(a.stream, 0);
-	if (a.verdict == VERDICT_DESTINATION) {
+	if (a.verdict == VERDICT_ELSEWHERE) {
 		ck_assert_int_eq(a.class, CLASS_WRONG_STREAM);
 		holds(a.text, "domain");
 	}
@@ -850,6 +855,20 @@ static const struct {
 	  "", "from.A.API", "from.A.API.STREAM.MSG.GET.T" },
 	{ "{\"stream\":\"T\",\"seq\":5}", "", "", "" },
 };
+
+/* Where there are domains, it may be that of a stream of the same name. */
+START_TEST(error_is_of_one_or_another)
+{
+	static const char	text[] = "{\"error\":{\"err_code\":10077},"
+				    "\"stream\":\"T\",\"seq\":0}";
+	static const char *const	domains_of[] = { NULL, "", "d" };
+	struct pub_answer	a;
+
+	bus_read_ack(text, (int)strlen(text), "T", domains_of[_i], "", &a);
+	ck_assert_int_eq(a.verdict, VERDICT_DESTINATION);
+	ck_assert(a.in_doubt == (_i == 2));
+}
+END_TEST
 
 START_TEST(duplicate_names_its_place)
 {
@@ -918,6 +937,7 @@ main(void)
 	tcase_add_loop_test(tc, code_has_its_class, 0, NROWS(classes));
 	tcase_add_test(tc, no_class_is_forgotten);
 	tcase_add_loop_test(tc, ack_is_read, 0, NROWS(acks));
+	tcase_add_loop_test(tc, error_is_of_one_or_another, 0, 3);
 	tcase_add_loop_test(tc, ack_comes_from_the_domain, 0,
 	    NROWS(domains));
 	tcase_add_loop_test(tc, duplicate_names_its_place, 0, NROWS(wheres));

@@ -54,6 +54,8 @@ act(size_t i)
 
 	if (is_looked_at(i))
 		return is_renamed(i) && c != 'V' ? 'A' : 'D';
+	if (c == 'E' && fake.absent[i] > 0)
+		return 'A';
 	if (c < '0' || c > '9')
 		return c;
 	return fake.absent[i] < c - '0' ? 'N' : 'A';
@@ -361,8 +363,18 @@ fake_answer(void *arg, struct pub_answer *a)
 	case 'T':
 		a->verdict = VERDICT_TRANSIENT;
 		break;
+	case 'x':
+		a->in_doubt = true;
+		/* FALLTHROUGH */
 	case 'X':
 		a->verdict = VERDICT_DESTINATION;
+		break;
+	case 'E':
+	case 'Q':
+		a->verdict = VERDICT_ELSEWHERE;
+		a->class = CLASS_WRONG_STREAM;
+		fake.absent[i]++;
+		fake.answered[i] = answered == 'Q';
 		break;
 	case 'L':
 	case 'K':

@@ -75,6 +75,11 @@ static const struct {
 	{ "aab", "XAA", "FUD", .sent = "02", .why = "answer X" },
 	{ "abc", "XAX", "FDF", .sent = "012" },
 	{ "abc", "AXX", "DFF", .sent = "012", .window = 1 },
+	/* Somebody else answers; so does the stream, or it does not. */
+	{ "aab", "EAA", "DDD", .sent = "021" },
+	{ "a", "Q", "F", .sent = "0", .down = true, .why = "answer Q" },
+	{ "aab", "QAA", "FUD", .sent = "02", .why = "answer Q" },
+	{ "abc", "QQA", "FFD", .sent = "012" },
 	/* Nobody says which; when all others have answers it shows. */
 	{ "a", "N", "F", .sent = "0000", .down = true,
 	  .why = "no stream takes subject \"events.T\" (type T)" },
@@ -173,6 +178,17 @@ START_TEST(each_gets_its_outcome)
 	if (flights[_i].why != NULL)
 		holds(res.why.text, flights[_i].why);
 	ck_assert_uint_le(fake.most_out, (size_t)conf->publish.window);
+}
+END_TEST
+
+/* What another stream says leaves open whether it is stored where it should. */
+START_TEST(answer_of_another_leaves_doubt)
+{
+	script("abcde", "QxEAX");
+	publish_as("FFDDF");
+	ck_assert(msgs[0].in_doubt && msgs[1].in_doubt);
+	ck_assert(!msgs[2].in_doubt && !msgs[4].in_doubt);
+	ck_assert_int_eq(res.failures.refused[CLASS_WRONG_STREAM], 1);
 }
 END_TEST
 
@@ -651,6 +667,7 @@ void
 add_outcomes(TCase *tc)
 {
 	tcase_add_loop_test(tc, each_gets_its_outcome, 0, NROWS(flights));
+	tcase_add_test(tc, answer_of_another_leaves_doubt);
 	tcase_add_loop_test(tc, failure_closes_its_lane_only, 0,
 	    NROWS(orderings));
 	tcase_add_loop_test(tc, retry_waits_longer_each_time, 0,
