@@ -430,7 +430,7 @@ part_bookworm() {
 # What its MariaDB, nats-server, compiler and libraries could change.
 part_trixie() {
 	local t tests=(check_db check_store check_bus check_monitor)
-	for t in relay listener tls monitor monitor_faults api; do
+	for t in relay listener tls monitor monitor_faults api confined; do
 		tests+=("tests/system/run_$t.sh")
 	done
 	rm -rf "$checks/trixie" && mkdir -p "$checks/trixie"

@@ -41,7 +41,10 @@ static const int	calls[] = {
 	SYS_statx, SYS_lseek, SYS_getpid,
 
 	/* Memory, locks of the C library, random numbers. */
-	SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
+#ifdef SYS_mmap		/* not on 32-bit ARM, which has no filter */
+	SYS_mmap,
+#endif
+	SYS_brk, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
 	SYS_futex, SYS_getrandom, SYS_sched_yield,
 
 	/* Time, signals from the master, the end. */

@@ -382,4 +382,78 @@ within 10 'messages are relayed' is_relayed
 is "$(worker_pids "$MASTER")" "$workers" 'by the same workers'
 check 'nothing has died' not has_line "$LOG" 'exited with|was killed by'
 stops 'the daemon stops'
+
+# A kernel that is older, or a container that has less: doctor tells it, and all
+# works as ever.
+cat > "$DIR/old.c" << 'C'
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+static int	lacks_seccomp;
+
+/* The variable is wiped later. */
+__attribute__((constructor)) static void
+begin(void)
+{
+	lacks_seccomp = getenv("LACKS_SECCOMP") != NULL;
+}
+
+int
+prctl(int what, ...)
+{
+	int	(*next)(int, ...);
+	long	a[4];
+	va_list	ap;
+
+	va_start(ap, what);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	*(void **)&next = dlsym(RTLD_NEXT, "prctl");
+	errno = EINVAL;
+	return what == PR_SET_SECCOMP && lacks_seccomp ? -1 :
+	    next(what, a[0], a[1], a[2], a[3]);
+}
+
+/* Of Landlock, only the first is called then. */
+long
+syscall(long number, ...)
+{
+	long	(*next)(long, ...), a[6];
+	va_list	ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	*(void **)&next = dlsym(RTLD_NEXT, "syscall");
+	errno = ENOSYS;
+	return number == 444 ? -1 : next(number, a[0], a[1], a[2], a[3], a[4],
+	    a[5]);
+}
+C
+# lacks WORD TEXT MONITOR LISTENER [VARIABLE]: what doctor and status tell
+lacks() {
+	# shellcheck disable=SC2086
+	$CC -D_GNU_SOURCE -O1 -shared -fPIC -o "$DIR/old.so" "$DIR/old.c" -ldl
+	env LD_PRELOAD="$DIR/old.so" ${5:+"$5=1"} "$OUTBOX_MASTER" -c "$CONF" \
+	    --silent >> "$DIR/out" 2>> "$DIR/log" < /dev/null &
+	MASTER=$!
+	MASTERS+=("$MASTER")
+	within 20 "without $1 the monitor answers" is_code 200 /api/partitions
+	told() { ctl --json doctor; field '.[] | select(.check == "sandbox") |
+	    [.level, .text]' | grep -q "advice.*has no $2"; }
+	within 20 'doctor tells it' told "$@"
+	ctl --json status
+	is "$(field '.this_host | [.monitor.sandbox, .listener.sandbox]')" \
+	    "[$3,$4]" 'and status'
+	call_enqueue "'d', NULL, 'ok', 1, '{}', NULL, 'x'"
+	within 10 'messages are relayed' is_relayed
+	stops 'it stops'
+}
+is_short || lacks Landlock Landlock '["calls"]' '["calls"]'
+lacks both seccomp '[]' '[]' LACKS_SECCOMP
 done_testing
