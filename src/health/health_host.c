@@ -37,7 +37,7 @@ judge_silence(struct health *h, const json_t *worker)
 		    "shows what it waits for; D is a disk", pid);
 	health_add(h, HEALTH_SILENT_WORKER, (struct health_about){ NULL,
 	    json_pack("{s:O}", "worker", json_object_get(worker, "id")) },
-	    remedy, "worker %s, pid %lld%s is silent for %s",
+	    remedy, "worker %s, pid %lld%s has been silent for %s",
 	    health_text(worker, "id"), pid, stopped, duration_words(ms).text);
 }
 

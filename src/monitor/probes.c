@@ -27,7 +27,7 @@ is_alive(const struct scoreboard_line *l, const char *role, unsigned index,
 	}
 	if (now - l->alive_at < longest)
 		return true;
-	buf_printf(b, "%s %u, pid %d, is silent for %s\n", role, index,
+	buf_printf(b, "%s %u, pid %d, has been silent for %s\n", role, index,
 	    (int)l->pid, duration_words(now - l->alive_at).text);
 	return false;
 }

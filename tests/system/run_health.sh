@@ -230,7 +230,7 @@ wait "$PRODUCER"
 
 worker=$(sql 'SELECT MIN(pid) FROM outbox_workers')
 kill -STOP "$worker"
-told silent_worker "pid $worker, stopped by a signal, is silent for [0-9].*: kill -CONT $worker$"
+told silent_worker "pid $worker, stopped by a signal, has been silent for [0-9].*: kill -CONT $worker$"
 cure silent_worker "kill -CONT $worker"
 over silent_worker
 

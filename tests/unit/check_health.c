@@ -464,9 +464,9 @@ static const struct {
 	  "\"is full, 20 of 20 messages\"}}", "stream_full ", 1,
 	  "stream EVENTS is full, 20 of 20 messages: raise this limit" },
 	{ WORKER("\"silent_ms\": 6001, \"pid\": 7"), "silent_worker ", 1,
-	  "pid 7, is silent for 6 s: ps -o stat,wchan -p 7" },
+	  "pid 7, has been silent for 6 s: ps -o stat,wchan -p 7" },
 	{ WORKER("\"silent_ms\": 6001, \"pid\": 7, \"kernel_state\": \"T\""),
-	  "silent_worker ", 1, "pid 7, stopped by a signal, is silent for 6 s: "
+	  "silent_worker ", 1, "pid 7, stopped by a signal, has been silent for 6 s: "
 	  "kill -CONT 7" },
 	{ WORKER("\"silent_ms\": 6000"), "", 0, NULL },
 	{ WORKER("\"state\": \"no database\", \"why\": \"refused\""),

@@ -168,15 +168,17 @@ static int
 follow_renewal(const struct reload *r)
 {
 	enum renewal	end;
+	unsigned	n;
 
 	if (!r->ctl->args.json)
 		say_accepted(r);
 	end = wait_for_renewal(r);
+	n = count_workers(r, true);
 	if (r->ctl->args.json)
 		print_renewal(r, end == RENEWED);
 	else if (end == RENEWED)
-		display_print(stdout, "all %u workers are new after %s\n",
-		    count_workers(r, true),
+		display_print(stdout, n == 1 ? "%u worker is new after %s\n" :
+		    "all %u workers are new after %s\n", n,
 		    duration_words(r->last->renewed_ms).text);
 	if (end == RENEWED)
 		return CTL_DONE;
@@ -184,8 +186,8 @@ follow_renewal(const struct reload *r)
 		return report_end(r, "before all workers were new");
 	return ctl_error("after %lld s only %u of %u workers are new, and the "
 	    "daemon goes on with it: see outboxctl status and outboxctl logs",
-	    (long long)(clock_ms() - r->sent_at) / 1000,
-	    count_workers(r, true), count_workers(r, false));
+	    (long long)(clock_ms() - r->sent_at) / 1000, n,
+	    count_workers(r, false));
 }
 
 static int

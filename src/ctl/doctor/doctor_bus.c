@@ -122,8 +122,8 @@ check_nats(struct doctor *d)
 	check_nats_rights(d);
 	doctor_say(d, DOCTOR_OK, "broker sync", "a machine that stops may lose "
 	    "what it acknowledged since its last sync, which is sent again; "
-	    "no client sees how often it syncs: look for sync_interval in the "
-	    "configuration of the server, see outbox-clusters(7)");
+	    "no client sees how often it syncs: see sync_interval in "
+	    "outbox-clusters(7)");
 	/* The server of another domain may be on another host. */
 	for (size_t i = 0; i < c->nats.servers.n; i++) {
 		conf_url_host(c->nats.servers.items[i], host);
