@@ -294,7 +294,12 @@ call_enqueue "'a', NULL, 'ok', 1, '{}', NULL, 'x'" \
 sql 'UPDATE outbox SET available_at = NOW(6) + INTERVAL 1 DAY'
 A=$(sql 'SELECT MIN(global_sequence) FROM outbox')
 B=$(sql 'SELECT MAX(global_sequence) FROM outbox')
-discard="\"words\": [\"messages\", \"discard\", \"--yes\", \"$B\"]"
+words="[\"messages\", \"discard\", \"--yes\", \"$B\"]"
+cat > "$DIR/changes" << EOF
+{"person": "anna", "words": $words}
+$words
+{"token": "0123456789-no-token-0", "words": $words}
+EOF
 
 is_code() { [ "$(curl -s -o "$DIR/body" -m 10 -w '%{http_code}' \
     --unix-socket "$SOCK" "http://localhost$2")" = "$1" ]; }
@@ -306,9 +311,7 @@ monitor_pid() { pgrep -P "$MASTER" -f 'outbox-master: monitor'; }
 	HOSTILE_FILES="/etc/passwd $DIR/password $CONF $DIR/token"
 	HOSTILE_SECRETS="$(rev <<< "$OUTBOX_PW") $(rev <<< "$TOKEN")"
 	HOSTILE_SECRETS+=" $(rev <<< "$ANNAS")"
-	HOSTILE_CHANGES="{\"person\": \"anna\", $discard}
-${discard#*: }
-{\"token\": \"0123456789-no-token-0\", $discard}"
+	HOSTILE_CHANGES=$(< "$DIR/changes")
 	HOSTILE_PORT=${URL##*:}
 	export ASAN_OPTIONS LD_PRELOAD HOSTILE_FILES HOSTILE_SECRETS HOSTILE_PORT \
 	    HOSTILE_CHANGES
