@@ -358,7 +358,10 @@ turn_to(struct request *r, const char *url)
 	return may;
 }
 
-/* True: it is on its way again. */
+/*
+ * True: it is on its way again.  302 and 303 lead to another page, often that of
+ * a login, which would say 200 to it.
+ */
 static bool
 follows(struct request *r, long status)
 {
@@ -366,6 +369,7 @@ follows(struct request *r, long status)
 	struct err	 e;
 
 	if (!r->http->conf->http.follow_redirects || status / 100 != 3 ||
+	    status == 302 || status == 303 ||
 	    r->redirects == HTTP_REDIRECTS_MAX)
 		return false;
 	curl_easy_getinfo(r->easy, CURLINFO_REDIRECT_URL, &url);

@@ -126,6 +126,9 @@ fail_for_now(struct flight *f, size_t i, const struct pub_answer *a)
 	struct msg	*m = &f->b->msgs[i];
 
 	relay_fail(f, i, a->text);
+	/* Too many requests: that says nothing of this one. */
+	if (a->class == CLASS_OVERLOAD)
+		f->ways[i].spent = false;
 	m->delay_ms = later(m->delay_ms, sooner(a->retry_after_ms,
 	    RETRY_AFTER_MAX_MS));
 	if (trial_failed(&f->r->trial, m->destination, m->sequence))

@@ -6,7 +6,7 @@
 
 #include "util/clock.h"
 
-/* If nobody else is refused, a part of blame_after will do. */
+/* If others are taken, or nobody else is refused, a part of blame_after does. */
 #define SOON_PART	120
 #define SOON_TIMES	3	/* refusals */
 #define LONG_TIMES	2	/* and probes of its group: */
@@ -17,6 +17,9 @@
 
 /* A refusal counts for blame_after, but so long at least: probes take turns. */
 #define OPEN_MS		60000
+
+/* Two outages with less than this between them are one fickle route. */
+#define RELENTS_MS	600000
 
 /* The longest wait between two tries is a part of blame_after. */
 #define WAIT_MS		1000
@@ -154,6 +157,29 @@ is_closed(const struct trial *t, const struct accused *a, int64_t now)
 }
 
 /*
+ * What its destination refuses it takes the next time, and not only since an
+ * outage ended: behind one name are several servers, and some refuse all.
+ */
+static bool
+is_fickle(const struct trial *t, const struct accused *a, int64_t now)
+{
+	int64_t	at = t->to[a->c.destination].fickle_at;
+
+	return at != 0 && now - at < t->blame_after;
+}
+
+static void
+note_relenting(struct trial_to *to, const struct accused *a)
+{
+	int64_t	now = to->taken_at;
+
+	if (to->relents_at != 0 && a->first > to->relents_at)
+		to->fickle_at = now;
+	if (now - to->relents_at >= RELENTS_MS)
+		to->relents_at = now;
+}
+
+/*
  * Nothing as long was taken for blame_after: also if that held for another one,
  * not longer, which may be dead by now.
  */
@@ -186,6 +212,9 @@ is_own(const struct trial *t, const struct accused *a,
 	 */
 	bool	refused_long = a->times >= LONG_TIMES &&
 		    a->probes >= LONG_PROBES && waited >= t->blame_after;
+	bool	soon = a->times >= SOON_TIMES &&
+		    waited >= t->blame_after / SOON_PART &&
+		    !is_fickle(t, a, now);
 
 	switch (a->c.verdict) {
 	case VERDICT_TOO_LARGE:
@@ -202,13 +231,12 @@ is_own(const struct trial *t, const struct accused *a,
 		    t->to[a->c.destination].taken_at >= before->c.sent_at;
 	default:
 		/* Another one was taken, and this one was sent after that. */
-		if (before->took_at > before->last)
+		if (before->took_at > before->last && soon)
 			return true;
 		if (is_closed(t, a, now))
 			return false;
-		return (refused_long && others < MANY) || (others == 0 &&
-		    a->times >= SOON_TIMES &&
-		    waited >= t->blame_after / SOON_PART);
+		return (refused_long && others < MANY) ||
+		    (others == 0 && soon);
 	}
 }
 
@@ -267,6 +295,9 @@ trial_took(struct trial *t, uint64_t group, uint64_t sequence, size_t size,
 		struct accused *a = &t->accused[i];
 
 		if (a->c.sequence == sequence) {
+			if (a->times > 0 &&
+			    a->c.verdict != VERDICT_TOO_LARGE)
+				note_relenting(&t->to[a->c.destination], a);
 			*a = t->accused[--t->n];
 			continue;
 		}

@@ -58,6 +58,9 @@ struct trial_to {
 	int64_t		taken_at;	/* the last message; 0: none */
 	uint64_t	failed;		/* the last one that did */
 	unsigned	nfailed;	/* in a row, of another one each */
+	int64_t		relents_at;	/* it took one that it had refused; */
+	int64_t		fickle_at;	/* and one refused since then, the last
+					   time; 0: it did not */
 	bool		silent;		/* it took nothing, without an answer */
 	int64_t		since, until;	/* nothing is sent to it before until */
 	struct backoff	backoff;
@@ -91,10 +94,11 @@ enum trial_say {
 
 /*
  * It was refused.  Its own fault is
- *   a content: refused again after one of its group was taken; if for a 120th
- *	of blame_after no other of its group was refused, and its route is not
+ *   a content: refused for a 120th of blame_after, although one of its group
+ *	was taken, or as no other of its group was refused and its route is not
  *	closed to all; or for blame_after, if few others of its group were
- *	refused and its route takes others;
+ *	refused and its route takes others.  Only the last where the route takes
+ *	what it refused, time and again: one of several servers is at fault;
  *   a size: if for blame_after none of its group, as long or longer, was taken;
  *	or refused for blame_after, and such a one was taken since the try
  *	before: then it is no limit;

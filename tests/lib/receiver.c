@@ -14,8 +14,9 @@
  *
  *	PREFIX TIMES ANSWER [ARGUMENT]
  *
- * PREFIX of the path, or *TEXT of the body; TIMES 0: always; a file that has
- * changed counts anew.  ANSWER is a status, with an argument "Name:value" as a header, or
+ * PREFIX of the path, or *TEXT of the body; TIMES 0: always, N%: of a hundred so
+ * many, by chance; a file that has changed counts anew.  ANSWER is a status,
+ * with an argument "Name:value" as a header, or
  *
  *	hang		no answer
  *	close		close without an answer
@@ -111,8 +112,8 @@ find_order(const char *path, const char *body, size_t n)
 	struct order	 o, none = { .answer = "" };
 	FILE		*f = fopen("orders", "r");
 	struct stat	 st;
-	char		 line[800];
-	unsigned	 times;
+	char		 line[800], often[16], *end;
+	unsigned long	 times;
 	bool		 found = false;
 
 	if (f == NULL)
@@ -127,10 +128,12 @@ find_order(const char *path, const char *body, size_t n)
 	for (int i = 0; !found && i < ORDERS &&
 	    fgets(line, sizeof(line), f) != NULL; i++) {
 		o = none;
-		if (sscanf(line, "%199s %u %39s %399[^\n]", o.prefix, &times,
-		    o.answer, o.argument) < 3 ||
-		    !is_meant(&o, path, body, n) ||
-		    (times > 0 && used[i] >= times))
+		if (sscanf(line, "%199s %15s %39s %399[^\n]", o.prefix, often,
+		    o.answer, o.argument) < 3 || !is_meant(&o, path, body, n))
+			continue;
+		times = strtoul(often, &end, 10);
+		if (*end == '%' ? (unsigned long)random() % 100 >= times :
+		    times > 0 && used[i] >= times)
 			continue;
 		used[i]++;
 		found = true;

@@ -56,7 +56,7 @@ is "$(attempts five)" 2 '500: each is an attempt'
 is "$(status_is busy)" '429 200' '429: tried again'
 gap=$(sql "SELECT TIMESTAMPDIFF(MICROSECOND, MIN(o.published_at),
     MAX(o.published_at)) DIV 1000 FROM outbox o JOIN events e
-    ON e.sequence = o.global_sequence WHERE event_type IN ('busy', 'ok-bad')")
+    ON e.sequence = o.global_sequence WHERE event_type IN ('busy', 'long')")
 check "429: not before the time of Retry-After ($gap ms)" [ "$gap" -ge 2900 ]
 first=$(sql "SELECT ROUND(1000 * UNIX_TIMESTAMP(published_at)) FROM outbox
     JOIN events ON sequence = global_sequence WHERE event_type = 'date'")
@@ -334,7 +334,13 @@ start_other
 long=X-$(printf 'a%.0s' {1..200})
 secrets="$keys, token_file: $DIR/token, headers: {X-Team: shop, $long: shop}"
 follow="follow_redirects: true, $secrets"
-for code in 301 302 303 307 308; do
+for code in 302 303; do
+	order "/e/t 0 $code Location:/login"
+	once "$follow"
+	like "$RC $ERR" "^1 .*HTTP $code" "$code: not followed"
+	is "$(path_of)" /e/t "$code: nothing goes to the page of a login"
+done
+for code in 301 307 308; do
 	order "/e/t 0 $code Location:/e/new?a=b%20c"
 	once "$follow"
 	is "$RC $(path_of) $(header_of X-Team) $(header_of Authorization)" \

@@ -58,6 +58,25 @@ for code in $CODES; do
 	clear_rows
 done
 
+# --- refused by one of two servers behind an endpoint -----------------------
+
+# The half of all requests, by chance.  Each outage above is one as well, of
+# which the daemon remembers that what was refused was taken later.
+stops 'the daemon stops'
+start_fleet
+if ! is_short; then
+	for code in 400 404; do
+		rm -f "$RDIR/log"
+		under_load 15 "order '/e 50% $code'" order
+		drains 60 "$code by one of two servers: all is sent afterwards"
+		is "$(dead)" 0 "$code by one of two servers: nobody is dead"
+		check "$code by one of two servers: in order per key" in_order
+		clear_rows
+	done
+	stops 'the daemon stops'
+	start_fleet
+fi
+
 # --- a message at fault -----------------------------------------------------
 
 order '/e/p/bad 0 400' '/e/q 0 400'
@@ -141,6 +160,12 @@ under_load 20 "order '/e 0 500'" order
 drains 60 '500: all is sent afterwards'
 is "$(dead)" 0 '500 to everything: nobody is dead'
 check '500: in order per key' in_order
+# It takes some all the time.
+rm -f "$RDIR/log"
+under_load 10 "order '/e 80% 429'" order
+drains 60 '429: all is sent afterwards'
+is "$(dead)" 0 '429 to most: nobody is dead'
+check '429: in order per key' in_order
 order '/e/t/bad 0 500'
 event bad 1 t
 for i in {1..20}; do event "ok$i" 1 t; nap 0.2; done

@@ -360,6 +360,9 @@ fake_answer(void *arg, struct pub_answer *a)
 	case 'J':
 		a->verdict = VERDICT_PENDING;
 		break;
+	case 't':
+		a->class = CLASS_OVERLOAD;
+		/* FALLTHROUGH */
 	case 'T':
 		a->verdict = VERDICT_TRANSIENT;
 		break;

@@ -243,6 +243,7 @@ static const struct {
 	{ 'T', 25, false, "XUD" },
 	{ 's', 24, false, "FUD" },
 	{ 'T', 24, true, "RUD" },
+	{ 't', 24, false, "RUD" },	/* too many requests */
 	{ 'X', 24, false, "FUD" },
 };
 

@@ -25,8 +25,21 @@ struct event {
 static const struct {
 	struct event	events[24];
 } stories[] = {
-	/* Refused again after another was taken. */
-	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '1', 'o' } } },
+	/* Refused for some seconds while others are taken. */
+	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '1', 'a' },
+	    { 3, 'x', '+', 0 }, { 4, 'm', '1', 'a' }, { 5, 'x', '+', 0 },
+	    { 6, 'm', '1', 'o' } } },
+	/* So it is after an outage, */
+	{ { { 0, 'n', '1', 'a' }, { 1, 'k', '1', 'A' }, { 2, 'n', '+', 0 },
+	    { 3, 'k', '+', 0 }, { 4, 'm', '1', 'a' }, { 5, 'x', '+', 0 },
+	    { 6, 'm', '1', 'a' }, { 8, 'x', '+', 0 }, { 10, 'm', '1', 'o' } } },
+	/* but not if what is refused is taken, time and again. */
+	{ { { 0, 'n', '1', 'a' }, { 1, 'n', '+', 0 }, { 2, 'k', '1', 'a' },
+	    { 3, 'k', '+', 0 }, { 4, 'm', '1', 'a' }, { 5, 'x', '+', 0 },
+	    { 6, 'm', '1', 'a' }, { 8, 'x', '+', 0 }, { 10, 'm', '1', 'a' },
+	    { 300, 'm', '1', 'a' }, { 590, 'N', '3', 'a' },
+	    { 591, 'N', '+', 0 }, { 600, 'x', '+', 0 }, { 602, 'm', '1', 'a' },
+	    { 604, 'm', '1', 'o' } } },
 	/* Not of another type, and not by what was sent before it. */
 	{ { { 0, 'm', '1', 'a' }, { 1, 'X', '+', 0 }, { 2, 'm', '1', 'A' } } },
 	{ { { 9, 'm', '1', 'a' }, { 9, 'x', '-', 0 }, { 10, 'm', '1', 'A' } } },
@@ -96,8 +109,8 @@ static const struct {
 	    { 601, 'X', '+', 0 }, { 602, 'm', '3', 'A' },
 	    { 603, 'X', '+', 0 }, { 604, 'm', '3', 'o' } } },
 	/* It was taken, and is a new one then. */
-	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 2, 'm', '+', 0 },
-	    { 3, 'm', '1', 'a' } } },
+	{ { { 0, 'm', '1', 'a' }, { 1, 'x', '+', 0 }, { 9, 'm', '+', 0 },
+	    { 10, 'm', '1', 'a' } } },
 };
 
 static void
@@ -195,7 +208,10 @@ START_TEST(flood_leaves_places_to_others)
 	now += 60000;
 	flood(&t, groups, each, in_turn, now);
 	trial_took(&t, 2, 9, 60, now);
-	ck_assert_int_eq(refused_at(&t, 1, 2, VERDICT_MESSAGE, now + 1000),
+	ck_assert_int_ne(refused_at(&t, 1, 2, VERDICT_MESSAGE, now + 1000),
+	    TRIAL_OWN);
+	trial_took(&t, 2, 9, 60, now + 2000);
+	ck_assert_int_eq(refused_at(&t, 1, 2, VERDICT_MESSAGE, now + 3000),
 	    TRIAL_OWN);
 	ck_assert_int_ne(refused_at(&t, 2, 3, VERDICT_TOO_LARGE, now), TRIAL_OWN);
 	now += BLAME - 60000;
@@ -315,17 +331,19 @@ START_TEST(burst_is_held)
 }
 END_TEST
 
-/* Refused once with others, then again: its lane goes on. */
+/* Refused for some seconds while others are taken: its lane goes on. */
 START_TEST(message_at_fault_is_dead_soon)
 {
-	script("aab", "MAA");
-	publish_as("FUD");
-	ck_assert_int_eq(msgs[0].delay_ms, 1000);
-	ck_assert_int_eq(msgs[0].hold_ms, 1000);
-	now_ms += 500;
-	next_script("Abb", "AAA");
-	publish_as("UDD");
-	now_ms += 500;
+	for (int64_t wait = 1000; wait <= 4000; wait *= 2) {
+		next_script("aab", "MAA");
+		publish_as("FUD");
+		ck_assert_int_eq(msgs[0].delay_ms, wait);
+		ck_assert_int_eq(msgs[0].hold_ms, wait);
+		now_ms += wait / 2;
+		next_script("Abb", "AAA");
+		publish_as("UDD");
+		now_ms += wait / 2;
+	}
 	next_script("aab", "MAA");
 	publish_as("XDD");
 	ck_assert_str_eq(msgs[0].reason, "message");
@@ -342,7 +360,7 @@ static const struct {
 	const char	*acts, *types;
 	int		 from, to;	/* s; 0: never */
 } alone[] = {
-	{ "M", "x", 5, 20 }, { "MA", "xy", 5, 20 }, { "MA", "xx", 1, 20 },
+	{ "M", "x", 5, 20 }, { "MA", "xy", 5, 20 }, { "MA", "xx", 5, 20 },
 	{ "B", "x", 600, 660 }, { "BA", "xy", 600, 660 },
 	{ "BA", "xx", 600, 660 },
 	{ "CA", "xy", 600, 660 }, { "CA", "xx", 600, 660 },
