@@ -13,6 +13,7 @@ system_tests = \
 	tests/system/run_readers.sh \
 	tests/system/run_wake.sh \
 	tests/system/run_faults.sh \
+	tests/system/run_field.sh \
 	tests/system/run_kafka.sh \
 	tests/system/run_keys.sh \
 	tests/system/run_durable.sh \

@@ -114,7 +114,7 @@ judge_unsent(struct health *h, const json_t *o)
 	buf_free(&remedy);
 }
 
-/* Most likely delivered, but reconcile would make their rows again. */
+/* Most likely delivered.  Only a stream can show that to reconcile. */
 static void
 judge_gone(struct health *h, const json_t *o)
 {
@@ -130,7 +130,7 @@ judge_gone(struct health *h, const json_t *o)
 	    json_object_get(o, "gone_first")) }, remedy,
 	    "newest events without a row in %s, whose messages were delivered, "
 	    "or may have been: %lld, from %lld to %lld: the rows were "
-	    "deleted, and reconcile would send them again",
+	    "deleted, and reconcile sends again what no stream shows",
 	    health_text(o, "name"), (long long)health_number(o, "gone"),
 	    (long long)health_number(o, "gone_first"),
 	    (long long)health_number(o, "gone_last"));

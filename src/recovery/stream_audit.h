@@ -46,6 +46,8 @@ struct stream_audit {
 	bool			 first_start;	/* no worker before us */
 	bool			 reconnected;	/* and not examined since */
 	bool			 compare;	/* the tail: see design.md */
+	bool			 loaded;	/* the outbox, perhaps, from a dump
+						   without the other tables */
 	int64_t			 again_at;	/* clock_ms(): compare again and
 						   move the tail; 0: no */
 	struct db_server	 server;

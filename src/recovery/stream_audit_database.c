@@ -15,7 +15,8 @@
 
 /* Which server this is, and whether the tail must be compared. */
 static int
-learn_database(struct stream_audit *r, struct err *e)
+learn_database(struct stream_audit *r, const struct stream_row *row,
+    struct err *e)
 {
 	char	before[STORE_SERVER];
 	bool	known;
@@ -24,9 +25,10 @@ learn_database(struct stream_audit *r, struct err *e)
 	if (store_server(r->store, &r->server, e) < 0 ||
 	    store_now(r->store, r->opened_at, e) < 0 ||
 	    store_server_is_known(r->store, r->conf->nats.stream, &r->server,
-	    &known, e) < 0)
+	    &known, e) < 0 || (row->has_tail &&
+	    store_outbox_is_newer(r->store, row->tail_at, &r->loaded, e) < 0))
 		return -1;
-	r->compare = r->compare || r->first_start || !known;
+	r->compare = r->compare || r->first_start || !known || r->loaded;
 	/*
 	 * A worker that had a batch when the former server failed may send it
 	 * until its claim expires.
@@ -45,7 +47,7 @@ stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row
 {
 	bool	less, known;
 
-	if (r->reconnected && learn_database(r, e) < 0)
+	if (r->reconnected && learn_database(r, row, e) < 0)
 		return -1;
 	/* A comparison by another worker since we connected counts as ours. */
 	if (r->compare && strcmp(row->tail_at, r->opened_at) > 0) {

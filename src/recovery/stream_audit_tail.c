@@ -21,6 +21,7 @@
 
 #define SLICE		1000	/* messages at a time */
 #define LONG		100000	/* more of them take seconds */
+#define SOME		50	/* delivered rows, of which one is the latest */
 
 struct slice {
 	struct stored_message	*stored;
@@ -162,6 +163,28 @@ audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
 	return audited;
 }
 
+/*
+ * The table of the outbox is newer than the tail, so it may have been loaded
+ * from a backup, without the others.  All that it knows to be delivered was
+ * sent before what it has waiting.
+ */
+static int
+start_at_rows(struct stream_audit *r, uint64_t *next, struct err *e)
+{
+	struct acked_list	l;
+	uint64_t		top = 0;
+
+	if (store_some_acked(r->store, STORE_EVER, true, SOME, &l, e) < 0)
+		return -1;
+	for (size_t i = 0; i < l.n; i++)
+		if (l.rows[i].ack > top)
+			top = l.rows[i].ack;
+	free(l.rows);
+	if (top != 0 && top < *next)
+		*next = top + 1;
+	return 0;
+}
+
 enum audited
 stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
     const struct stream_state *st, struct err *e)
@@ -176,7 +199,9 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 	if (!row->has_tail || row->fresh ||
 	    strcmp(row->created, st->created) != 0)
 		next = st->last + 1;
-	else if (next < st->first)
+	else if (r->loaded && start_at_rows(r, &next, e) < 0)
+		return AUDIT_NO_DB;
+	if (next < st->first)
 		next = st->first;
 	if (next + LONG < st->last)
 		log_info("stream %s: %llu messages are compared with the "
@@ -208,5 +233,6 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 	if (audited == AUDIT_DONE && store_tail_save(r->store, stream,
 	    &r->server, &done, e) < 0)
 		return AUDIT_NO_DB;
+	r->loaded = r->loaded && audited != AUDIT_DONE;
 	return audited;
 }

@@ -123,6 +123,7 @@ reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
     uint64_t *made, struct err *e)
 {
 	struct store	*s = w->store;
+	bool		 doubt = store_has_word(s, "in_doubt_since");
 	struct counts	 c;
 	uint64_t	 at;
 
@@ -144,10 +145,18 @@ reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
 	    SQL("{e.stream_id}"))), SQL_LIST("events", piece, n));
 	if (store_bump_selected(s, "bump", e) < 0)
 		return -1;
+	/*
+	 * A row that a TRUNCATE or an old backup has taken looks like one that
+	 * was never made: the message may have been sent since its event
+	 * occurred, so the stream is searched for it before it is sent.
+	 */
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
-	    "{partition_key}) SELECT {e.sequence}, :label "
+	    "{partition_key}:doubt) SELECT {e.sequence}, :label:since "
 	    "FROM {events} AS e:joins WHERE {e.sequence} IN (:events) "
 	    "AND :missing AND {e.sequence} > :watermark ORDER BY {e.sequence}",
+	    SQL_IF("doubt", doubt, ", {in_doubt_since}"),
+	    SQL_IF("since", doubt, ", IF({e.occurred_at} BETWEEN '"
+	    STORE_EVER "' AND NOW(6), {e.occurred_at}, '" STORE_EVER "')"),
 	    SQL_PUT("label", s, store_put_label(s, &c, "e",
 	    SQL("{e.stream_id}"))),
 	    SQL_PUT("joins", s, reconcile_put_joins(s)),

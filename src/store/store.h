@@ -979,6 +979,10 @@ int	store_server(struct store *, struct db_server *, struct err *);
 int	store_server_is_known(struct store *, const char *stream,
 	    const struct db_server *, bool *known, struct err *);
 
+/* Was the table of the outbox made after this moment? */
+int	store_outbox_is_newer(struct store *, const char *than, bool *newer,
+	    struct err *);
+
 /* What the database has for a message of the stream. */
 enum match {
 	MATCH_FINE,		/* its event, or that is archived */

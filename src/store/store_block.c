@@ -73,11 +73,12 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 	struct db_rows	*rows;
 
 	memset(list, 0, sizeof(*list));
-	store_sql(s, "SELECT b.first_sequence, b.partition_key, b.order_key, "
-	    "b.reason, b.head_sequence, {o.global_sequence} IS NOT NULL AND "
+	store_sql(s, "SELECT b.first_sequence, b.partition_key, "
+	    STORE_KEY_OF("{e.stream_id}", "b.order_key") ", b.reason, "
+	    "b.head_sequence, {o.global_sequence} IS NOT NULL AND "
 	    "{o.published_at} IS NULL, "
 	    "{o.partition_key} = " PARKED_LABEL("b.first_sequence") ", "
-	    "IF({o.claim_token} IS NULL, :due_ms, 0), {e.stream_id} "
+	    "IF({o.claim_token} IS NULL, :due_ms, 0) "
 	    "FROM {blocked} AS b LEFT JOIN {outbox} AS o "
 	    "ON {o.global_sequence} = b.head_sequence "
 	    "LEFT JOIN {events} AS e ON {e.sequence} = b.first_sequence "
@@ -93,9 +94,7 @@ store_blocked(struct store *s, const char *const *labels, size_t n,
 
 		b->first = db_u64(rows, 0);
 		b->label = db_text(rows, 1);
-		/* The event has the whole key; our column may be too narrow. */
-		b->key = store_column(rows, db_nullable(rows, 8) != NULL ? 8 :
-		    2);
+		b->key = store_column(rows, 2);
 		b->reason = db_text(rows, 3);
 		b->head = db_u64(rows, 4);
 		b->pending = db_u64(rows, 5) != 0;

@@ -162,10 +162,7 @@ insert_dead(struct store *s, const struct batch *b, struct db_rows *held,
 		    SQL_TEXT("created_at", db_nullable(held, 1)),
 		    SQL_NUMBER("replay_no", m->replay));
 	}
-	/* A row that was brought back by hand may die a second time. */
-	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts),"
-	    " reason = VALUES(reason), last_error = VALUES(last_error),"
-	    " died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
+	store_put(s, STORE_OTHER_LETTER);
 	return store_exec(s, "bury", NULL, e);
 }
 
@@ -201,8 +198,11 @@ halt_keys(struct store *s, const struct batch *b, struct db_rows *held,
 		    SQL_TEXT("home", homes[n]),
 		    SQL_FIT("key", FIT_BLOCKED_KEY, m->key));
 	}
-	store_put(s, " ON DUPLICATE KEY UPDATE reason = '" STORE_HALTED
-	    "', head_sequence = VALUES(head_sequence)");
+	/* One of another key is from before sequences were used again. */
+	store_put(s, " ON DUPLICATE KEY UPDATE reason = VALUES(reason), "
+	    "partition_key = VALUES(partition_key), "
+	    "order_key = VALUES(order_key), "
+	    "head_sequence = VALUES(head_sequence)");
 	rc = store_exec(s, "halt", NULL, e);
 	if (rc == 0)
 		rc = store_bump_epochs(s, "halt", homes, n, e);

@@ -155,9 +155,26 @@ void	store_put_template(struct store *, const char *,
 #define STORE_BYTES(x)	"IF(CHARSET(" x ") = 'binary', " x \
 			", CAST(CONVERT(" x " USING utf8mb4) AS BINARY))"
 
-/* The key of a row: the event's, because ours may be cut; else ours. */
+/*
+ * The key of a record, as SQL: its event's, because ours may be cut, or in hex.
+ * If ours is whole and another one, sequences were used again since.
+ */
 #define STORE_KEY_OF(event, ours) \
-	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) ")"
+	"IF(" STORE_BYTES(ours) " NOT IN (" STORE_BYTES(event) ", " \
+	"CONCAT('0x', LOWER(HEX(" STORE_BYTES(event) ")))) AND " \
+	"RIGHT(" STORE_BYTES(ours) ", 3) <> '...', " STORE_BYTES(ours) ", " \
+	"COALESCE(" STORE_BYTES(event) ", " STORE_BYTES(ours) "))"
+
+/*
+ * Ends the INSERT of a dead letter.  A row that was brought back by hand may die
+ * again, and so may another message under a sequence that is used again.
+ */
+#define STORE_OTHER_LETTER " ON DUPLICATE KEY UPDATE " \
+	"partition_key = VALUES(partition_key), " \
+	"order_key = VALUES(order_key), event_type = VALUES(event_type), " \
+	"attempts = VALUES(attempts), reason = VALUES(reason), " \
+	"last_error = VALUES(last_error), created_at = VALUES(created_at), " \
+	"died_at = VALUES(died_at), replay_no = VALUES(replay_no)"
 
 /*
  * store_parked.c, in SQL: the label of a record's parked rows; is a label one

@@ -118,6 +118,21 @@ store_server_is_known(struct store *s, const char *stream,
 	return store_query_any(s, "server", known, e);
 }
 
+/*
+ * The server tells whole seconds.  An ALTER that builds the table anew makes it
+ * newer as well.
+ */
+int
+store_outbox_is_newer(struct store *s, const char *than, bool *newer,
+    struct err *e)
+{
+	store_sql(s, "SELECT 1 FROM information_schema.tables "
+	    "WHERE table_schema = DATABASE() AND table_name = :outbox "
+	    "AND create_time + INTERVAL 1 SECOND > :than",
+	    SQL_TEXT("outbox", s->tables[T_OUTBOX]), SQL_TEXT("than", than));
+	return store_query_any(s, "server", newer, e);
+}
+
 /* Append assignments: the tail was compared to the end on this server. */
 static void
 put_use(struct store *s, const struct db_server *server, uint64_t last)

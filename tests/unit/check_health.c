@@ -249,7 +249,7 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
 	  "\"unfilled\": 0, \"settings\": \"s\", \"gone\": 4, \"gone_first\": 6, "
 	  "\"gone_last\": 9}}", "rows_gone ", 0, "4, from 6 to 9: the rows were "
-	  "deleted, and reconcile would send them again: UPDATE "
+	  "deleted, and reconcile sends again what no stream shows: UPDATE "
 	  "s SET reconcile_watermark = 9 WHERE id = 1, if" },
 	{ "{" ALIVE "\"this_host\": {}, \"outbox\": {\"name\": \"outbox\", "
 	  "\"unfilled\": 0, \"gone\": 0}}", "", 0, NULL },

@@ -125,9 +125,7 @@ discard(struct chosen *r, const uint64_t *list, size_t n, uint64_t *changed,
 		    SQL_NUMBER("replay_no", db_u64(rows, 7)));
 	}
 	db_rows_free(rows);
-	store_put(s, " ON DUPLICATE KEY UPDATE attempts = VALUES(attempts), "
-	    "reason = VALUES(reason), last_error = VALUES(last_error), "
-	    "died_at = VALUES(died_at), replay_no = VALUES(replay_no)");
+	store_put(s, STORE_OTHER_LETTER);
 	if (store_exec(s, "discard", NULL, e) < 0 ||
 	    (store_is_inline(s) && store_keep_whole(s, list, n, e) < 0))
 		return -1;
