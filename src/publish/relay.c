@@ -27,7 +27,8 @@ static bool	offer(struct flight *, size_t);
 static void	wait_a_little(struct flight *, int64_t);
 static int64_t	time_left(struct flight *);
 static bool	note_lost_lines(struct flight *);
-static void	give_up_sent(struct flight *, enum outcome);
+static void	give_up_sent(struct flight *, const struct flight_line *,
+		    enum outcome);
 
 void
 relay_publish(struct relay *r, struct batch *b, struct relay_result *res)
@@ -76,7 +77,7 @@ note_choked(struct flight *f)
 	}
 	if (!any || r->routes.several)
 		return false;
-	res->down = res->silent = true;
+	res->down = true;
 	res->class = CLASS_TIMEOUT;
 	/* No number: the log throttle compares texts. */
 	err_set(&res->why, "the broker does not read: earlier messages are "
@@ -116,6 +117,7 @@ begin(struct flight *f)
 	    c->publish.timeout_ms - CONF_CLAIM_MARGIN_MS;
 	for (size_t i = 0; (p = pub_next(r->pubs, &i)) != NULL; i++) {
 		f->lines[i].pub = p;
+		f->lines[i].reach = &r->reach[i];
 		f->lines[i].capacity = (size_t)p->ops->capacity(p->arg);
 		/* With several destinations each has its own capacity. */
 		if (!r->routes.several)
@@ -144,7 +146,7 @@ send_and_wait(struct flight *f)
 
 		f->closed = f->closed || keep == KEEP_FINISH;
 		if (keep == KEEP_ABANDON || !relay_look(f)) {
-			give_up_sent(f, OUT_KEEP_CLAIM);
+			give_up_sent(f, NULL, OUT_KEEP_CLAIM);
 			return;
 		}
 		begin_next_round(f);
@@ -250,7 +252,6 @@ offer(struct flight *f, size_t i)
 		}
 		/* To be dead letters is their rule: no retry.burst holds. */
 		f->ways[i].state = DONE;
-		relay_note_failure(f, i, nowhere);
 		inflight_skipped(&f->w, i, relay_bury(f, i, "message",
 		    nowhere));
 		return true;
@@ -319,40 +320,35 @@ time_left(struct flight *f)
 	return left;
 }
 
-/* In doubt: it has no answer, or its duplicate was not looked up. */
-static bool
-leave_in_doubt(struct flight *f, size_t i)
-{
-	if (f->ways[i].state == OUT)
-		relay_comes_in(f, i);
-	else if (f->ways[i].state == LOOK) {
-		f->nlook--;
-		f->ways[i].state = DONE;
-	} else
-		return false;
-	f->b->msgs[i].in_doubt = true;
-	return true;
-}
-
-/* What is in doubt is sent again later. */
+/*
+ * What has no answer, or whose duplicate was not looked up, is in doubt, and is
+ * sent again later.  line: only what one of several destinations has not
+ * answered is refused; the others go on.
+ */
 static void
-give_up_sent(struct flight *f, enum outcome outcome)
-{
-	for (size_t i = 0; i < f->b->n; i++)
-		if (leave_in_doubt(f, i))
-			f->b->msgs[i].outcome = outcome;
-}
-
-/* What one of several destinations has not answered: the others go on. */
-static void
-line_is_lost(struct flight *f, const struct flight_line *line)
+give_up_sent(struct flight *f, const struct flight_line *line,
+    enum outcome outcome)
 {
 	struct err	e;
 
-	err_set(&e, "%s: the connection was lost", line->pub->ops->name);
 	for (size_t i = 0; i < f->b->n; i++) {
-		if (relay_line(f, i) != line || !leave_in_doubt(f, i))
+		struct way *way = &f->ways[i];
+
+		if ((way->state != OUT && way->state != LOOK) ||
+		    (line != NULL && relay_line(f, i) != line))
 			continue;
+		if (way->state == OUT)
+			relay_comes_in(f, i);
+		else {
+			f->nlook--;
+			way->state = DONE;
+		}
+		f->b->msgs[i].in_doubt = true;
+		f->b->msgs[i].outcome = outcome;
+		if (line == NULL)
+			continue;
+		err_set(&e, "%s: the connection was lost",
+		    line->pub->ops->name);
 		relay_refuse(f, i, CLASS_OFFLINE, e.text);
 		inflight_resolved(&f->w, i, false);
 	}
@@ -373,10 +369,10 @@ note_lost_lines(struct flight *f)
 		line->lost = true;
 		if (f->r->routes.several) {
 			if (line->nout > 0 || f->nlook > 0)
-				line_is_lost(f, line);
+				give_up_sent(f, line, OUT_UNSENT);
 			continue;
 		}
-		res->down = res->silent = true;
+		res->down = true;
 		res->class = line->complained == CLASS_PERMISSION ?
 		    CLASS_PERMISSION : CLASS_LOST;
 		if (line->complained == CLASS_NONE)
@@ -385,7 +381,7 @@ note_lost_lines(struct flight *f)
 			err_set(&res->why, "%s", line->complaint.text);
 			err_in(&res->why, "the connection was lost");
 		}
-		give_up_sent(f, OUT_UNSENT);
+		give_up_sent(f, NULL, OUT_UNSENT);
 		return true;
 	}
 	return false;

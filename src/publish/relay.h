@@ -126,7 +126,8 @@ struct relay_result {
 	struct relay_failures failures;
 	int64_t		stalled_ms;	/* time spent on missing answers */
 	bool		down;		/* the destination took no message */
-	bool		silent;		/* down, and without any answer */
+	bool		stream_fits;	/* nats.stream works, and does not take
+					   some types */
 	bool		elsewhere;	/* another server of the broker may
 					   take what this one does not */
 	struct err	why;		/* the first failure that is none of

@@ -61,12 +61,11 @@ note_taken(struct flight *f, const struct pub_answer *a)
 	int64_t			 now = clock_us(), took = now - way->sent_at;
 
 	to->took = true;
-	to->heard_at = now / 1000;
 	to->slowest = later(to->slowest, took / 1000);
 	if (a->verdict == VERDICT_STORED && way->ordinal >= to->stored)
 		to->stored = way->ordinal + 1;
 	type_breaker_took(&r->breaker, m);
-	trial_route_took(&r->trial, m->destination, to->heard_at);
+	trial_route_took(&r->trial, m->destination, now / 1000);
 	if (r->publish_to_ack == NULL)
 		return;
 	histogram_add(r->publish_to_ack, histogram_us, took);
@@ -150,10 +149,8 @@ try_message(struct flight *f, size_t i, const struct pub_answer *a)
 
 	if (say != TRIAL_ALL)
 		type_breaker_says_nothing(&r->breaker, &f->b->msgs[i]);
-	if (say == TRIAL_OWN) {
-		relay_note_failure(f, i, a->text);
+	if (say == TRIAL_OWN)
 		return relay_bury_or_hold(f, i, "message", a->text);
-	}
 	/* Not every answer has a class, but it is one: probes cost little. */
 	relay_refuse(f, i, a->class == CLASS_NONE ? CLASS_OTHER : a->class,
 	    a->text);
@@ -171,8 +168,6 @@ late_answer(struct flight *f, const struct pub_answer *a)
 
 	if (!stored || m->outcome == OUT_DELIVERED || may_be_foreign(f, a))
 		return;
-	if (f->ways[a->index].state != REFUSED)
-		f->res->failed--;
 	note_delivered(f, a);
 }
 
@@ -213,13 +208,13 @@ relay_answer(struct flight *f, struct flight_line *line,
 
 	if (a->index == PUB_SOME_INDEX) {
 		line->nameless++;
-		f->to[ROUTE_STREAM].heard = true;
+		f->to[ROUTE_STREAM].heard_at = clock_ms();
 		return;
 	}
 	if (i >= f->b->n)
 		return;
 	if (is_heard(a))
-		relay_to(f, i)->heard = true;
+		relay_to(f, i)->heard_at = clock_ms();
 	else
 		relay_to(f, i)->missed = true;
 	way = &f->ways[i];
@@ -300,32 +295,41 @@ relay_name_absent(struct flight *f, struct flight_line *line)
 	line->nameless = 0;
 }
 
-/* Nobody takes messages: has the stream no leader?  Then why says so. */
-static bool
-is_leaderless(struct flight *f, struct err *why)
+/*
+ * Nobody takes messages: has nats.stream no leader?  Then why says so.  If it
+ * is there and fit, it lacks the subjects of these types.
+ */
+static void
+ask_about_stream(struct flight *f, struct err *why)
 {
-	const struct pub	*p = relay_stream(f->r);
-	const char		*stream = f->r->form.stream;
+	const struct pub	*p = relay_broker(f->r);
+	const char		*stream = f->r->conf->nats.stream;
 	struct stream_report	 r;
 	struct err		 e;
+	bool			 leaderless;
 
-	if (p == NULL || stream[0] == '\0' || !pub_is_open(p))
-		return false;
+	if (p == NULL || f->any_stream || stream[0] == '\0' ||
+	    !pub_is_open(p) || (f->r->routes.several && !p->ops->can_ask))
+		return;
 	if (p->ops->check(p->arg, &r, &e)) {
 		err_set(why, "stream %s %s", stream, r.unfit ? r.why.text :
 		    "has a leader only now");
-		return r.unfit ? r.class == CLASS_OFFLINE : r.late;
+		leaderless = r.unfit ? r.class == CLASS_OFFLINE : r.late;
+		f->res->stream_fits = !r.unfit && !r.late;
+	} else {
+		/* For some seconds after it is gone no other server answers. */
+		err_set(why, "stream %s has no leader: %s", stream, e.text);
+		leaderless = pub_is_open(p) && p->ops->complaint(p->arg,
+		    PUB_FORBIDDEN, &e) == CLASS_NONE && p->ops->complaint(
+		    p->arg, PUB_NOBODY, &e) == CLASS_NONE;
 	}
-	/* For some seconds after the leader is gone no other server answers. */
-	err_set(why, "stream %s has no leader: %s", stream, e.text);
-	return pub_is_open(p) &&
-	    p->ops->complaint(p->arg, PUB_FORBIDDEN, &e) == CLASS_NONE &&
-	    p->ops->complaint(p->arg, PUB_NOBODY, &e) == CLASS_NONE;
+	f->leaderless = leaderless && p->ops->can_ask;
 }
 
 void
 relay_explain_absent(struct flight *f)
 {
+	bool		asked = false;
 	struct err	why;
 
 	for (size_t i = 0; i < f->b->n; i++) {
@@ -333,12 +337,12 @@ relay_explain_absent(struct flight *f)
 
 		if (way->state != REFUSED || way->class != CLASS_NO_STREAM)
 			continue;
-		if (!f->leaderless && !is_leaderless(f, &why))
+		if (!asked)
+			ask_about_stream(f, &why);
+		asked = true;
+		if (!f->leaderless)
 			return;
-		f->leaderless = true;
 		msg_fail(&f->b->msgs[i], OUT_UNSENT, why.text);
 		way->class = CLASS_OFFLINE;
 	}
-	if (f->leaderless)
-		type_breaker_explain(&f->r->breaker, CLASS_OFFLINE, why.text);
 }

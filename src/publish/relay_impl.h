@@ -43,17 +43,18 @@ struct flight_to {
 	bool	took;		/* one, or a duplicate */
 	size_t	stored;		/* ordinals up to the last one that was stored,
 				   and is no duplicate; by any stream */
-	size_t	nfair;		/* sent, of types not blamed */
 	int64_t	sent_at;	/* the last one, clock_us() */
-	int64_t	heard_at;	/* when the last answer came; 0: none did */
+	int64_t	heard_at;	/* the last answer of any kind; 0: none came */
 	int64_t	slowest;	/* slowest answer, in ms */
+	bool	fair;		/* was sent one of a type that is not to blame */
 	bool	closed;		/* it is silent: send it nothing more */
-	bool	heard, missed;	/* an answer of any kind came; one did not */
+	bool	missed;		/* an answer did not come */
 };
 
 /* A driver's connection, which all its endpoints share. */
 struct flight_line {
 	const struct pub	*pub;
+	struct reach		*reach;
 	size_t			 nout;		/* messages without an answer */
 	size_t			 nused;		/* destinations of the batch */
 	size_t			 capacity;	/* more may not be out */
@@ -143,9 +144,6 @@ void	relay_clear_suspects(struct flight *);
  * relay_outcome.c: what becomes of a message
  */
 
-/* Count a failure; the text of the first one stands for all. */
-void	relay_note_failure(struct flight *, size_t i, const char *text);
-
 /*
  * Make it a dead letter, for this reason.  True if the next message of its
  * lane may be sent.
@@ -182,9 +180,6 @@ void	relay_refuse_type(struct flight *, size_t i, bool others,
 void	relay_was_tried(struct flight *, size_t i, enum error_class,
 	    const char *why);
 
-/* True if its type is blamed, or its destination is known to be silent. */
-bool	relay_is_blamed(const struct flight *, size_t i);
-
 /* It is there, at this sequence of the stream; 0: unknown. */
 void	relay_deliver(struct flight *, size_t i, uint64_t ack, bool duplicate);
 
@@ -217,8 +212,8 @@ void	relay_answer(struct flight *, struct flight_line *,
 void	relay_name_absent(struct flight *, struct flight_line *);
 
 /*
- * With nothing out: what no stream took was refused for its subject, or because
- * the stream has no leader; then that is its error.
+ * With nothing out: what no stream took was refused for its subject, if the
+ * stream is fit, or because it has no leader; then that is its error.
  */
 void	relay_explain_absent(struct flight *);
 

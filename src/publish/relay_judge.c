@@ -10,8 +10,11 @@
 
 #include <string.h>
 
+#include <bsd/string.h>
+
 #include "util/backoff.h"
 #include "util/clock.h"
+#include "util/printable.h"
 
 /* A message that waits for its destination is tried again after so many ms. */
 #define DEFER_MS	5000
@@ -32,11 +35,11 @@
 /* The shortest wait for a silent destination; the longest write-back. */
 #define LEAST_MS	200
 
-static void	judge_lost(struct flight *);
-static void	judge_types(struct flight *);
-static void	judge_aside(struct flight *);
-static void	judge_refused(struct flight *);
-static void	judge_spent(struct flight *);
+static void	judge_failure(struct flight *, size_t);
+static bool	judge_refused(struct flight *);
+static void	judge_spent(struct flight *, size_t);
+static void	note_failed(struct flight *, size_t, bool, size_t [2]);
+static void	tell_first(struct flight *, size_t);
 static void	count_failure(struct flight *, size_t);
 
 void
@@ -44,26 +47,30 @@ relay_judge(struct flight *f)
 {
 	struct relay		*r = f->r;
 	const struct route	*routes = r->routes.routes;
+	const struct flight_to	*stream = &f->to[ROUTE_STREAM];
+	int64_t			 now = clock_ms();
+	size_t			 first[] = { f->b->n, f->b->n };
+	bool			 down;
 	uint64_t		 taken[CONF_ROUTES_MAX + 1] = { 0 };
 	struct figures		*of;
 
-	judge_lost(f);
-	judge_types(f);
-	judge_aside(f);
-	judge_refused(f);
-	judge_spent(f);
+	for (size_t i = 0; i < f->b->n; i++)
+		judge_failure(f, i);
+	down = judge_refused(f);
 	/* An election takes some seconds: all servers wait for that. */
-	f->res->elsewhere = f->to[ROUTE_STREAM].closed || (f->leaderless &&
-	    clock_ms() - r->trial.to[ROUTE_STREAM].taken_at >= ELECTION_MS) ||
-	    (f->res->down && f->res->silent && relay_broker(r) != NULL);
+	f->res->elsewhere = (stream->closed && !stream->took) ||
+	    (f->leaderless && now - r->trial.to[ROUTE_STREAM].taken_at >=
+	    ELECTION_MS);
 	for (unsigned d = 0; d < ROUTE_DESTINATIONS; d++)
-		if (f->to[d].heard || f->to[d].missed)
-			trial_route_heard(&r->trial, d, f->to[d].heard,
-			    clock_ms());
+		if (f->to[d].heard_at != 0 || f->to[d].missed)
+			trial_route_heard(&r->trial, d, f->to[d].heard_at != 0,
+			    now);
 	for (size_t i = 0; i < f->b->n; i++) {
 		const struct msg *m = &f->b->msgs[i];
 
 		if (m->outcome != OUT_DELIVERED) {
+			judge_spent(f, i);
+			note_failed(f, i, down, first);
 			count_failure(f, i);
 			continue;
 		}
@@ -73,35 +80,16 @@ relay_judge(struct flight *f)
 			trial_took(&r->trial, msg_group(m), m->sequence,
 			    msg_size(m), f->ways[i].sent_at / 1000);
 	}
+	/* Types that are refused while others are taken are told last. */
+	if (first[0] == f->b->n)
+		first[0] = first[1];
+	if (first[0] < f->b->n && f->res->why.text[0] == '\0')
+		tell_first(f, first[0]);
 	/* After the failures: a destination that took one works. */
 	for (size_t k = 0; r->figures != NULL && k <= r->routes.n; k++)
 		if (taken[k] > 0 && (of = figures_of(r->figures, r->conf,
 		    routes[k].rule)) != NULL)
-			figures_took(of, taken[k], clock_ms());
-}
-
-/*
- * An answer that broke off, while others were taken: this message failed, or
- * the connection that it shared.  If none was taken, the destination did.
- */
-static void
-judge_lost(struct flight *f)
-{
-	struct err	e;
-
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct way *way = &f->ways[i];
-
-		if (way->state != REFUSED || way->class != CLASS_LOST ||
-		    !relay_to(f, i)->took)
-			continue;
-		way->state = DONE;
-		err_set(&e, "%s", f->b->msgs[i].error);
-		if (way->verdict == VERDICT_LOST_TOGETHER)
-			relay_fail_in_doubt(f, i, e.text);
-		else
-			relay_fail(f, i, e.text);
-	}
+			figures_took(of, taken[k], now);
 }
 
 static bool
@@ -122,7 +110,8 @@ speaks_for_its_type(struct flight *f, size_t i)
 	const struct way	*way = &f->ways[i];
 
 	/* Perhaps it is its own fault; or no type gets an answer there. */
-	if (way->alone || (relay_to(f, i)->closed && !relay_any_stream(f, i)))
+	if (way->alone || (f->r->routes.several && relay_to(f, i)->closed &&
+	    !relay_any_stream(f, i)))
 		return false;
 	/* What was not sent counts only if it has no destination now. */
 	if (way->sent_at == 0)
@@ -132,34 +121,33 @@ speaks_for_its_type(struct flight *f, size_t i)
 	    (m->outcome == OUT_RETRY || way->class == CLASS_TIMEOUT));
 }
 
-/* A type of which no message was taken is tried with one probe from now on. */
-static void
-judge_types(struct flight *f)
-{
-	for (size_t i = 0; i < f->b->n; i++) {
-		const struct msg *m = &f->b->msgs[i];
-		const struct way *way = &f->ways[i];
-
-		if (speaks_for_its_type(f, i) &&
-		    !took_group(f->b, msg_group(m)))
-			relay_refuse_type(f, i, false, way->state == REFUSED ?
-			    way->class : CLASS_TIMEOUT, m->error);
-	}
-}
-
 /*
- * What was set aside when a silence ended the batch is refused as well.  If it
- * is down already, the connection was lost, which is no refusal.
+ * One whose answer broke off, while others were taken, has failed, or the
+ * connection that it shared has; if none was taken, the destination did.  What
+ * was set aside when a silence ended the batch is refused as well.  A type of
+ * which no message was taken is tried with one probe from now on.
  */
 static void
-judge_aside(struct flight *f)
+judge_failure(struct flight *f, size_t i)
 {
-	if (!f->res->silent || f->res->down)
-		return;
-	for (size_t i = 0; i < f->b->n; i++)
-		if (f->ways[i].state == ASIDE)
-			relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other "
-			    "messages got no answer");
+	const struct flight_to	*to = relay_to(f, i);
+	const struct msg	*m = &f->b->msgs[i];
+	struct way		*way = &f->ways[i];
+	struct err		 e;
+
+	if (way->state == REFUSED && way->class == CLASS_LOST && to->took) {
+		way->state = DONE;
+		err_set(&e, "%s", m->error);
+		if (way->verdict == VERDICT_LOST_TOGETHER)
+			relay_fail_in_doubt(f, i, e.text);
+		else
+			relay_fail(f, i, e.text);
+	} else if (way->state == ASIDE && to->closed && !f->res->down)
+		relay_refuse(f, i, CLASS_TIMEOUT, "not sent: other messages "
+		    "got no answer");
+	if (speaks_for_its_type(f, i) && !took_group(f->b, msg_group(m)))
+		relay_refuse_type(f, i, false, way->state == REFUSED ?
+		    way->class : CLASS_TIMEOUT, m->error);
 }
 
 /*
@@ -202,25 +190,17 @@ defer_message(struct flight *f, size_t i, bool down)
 		m->delay_ms += BEHIND_MS;
 }
 
-/* Nothing was taken, and not only types were sent that are to blame by now. */
+/* Nothing was taken, and not only of types that are to blame by now. */
 static bool
 is_down(struct flight *f)
 {
-	if (f->r->routes.several || f->b->n == 0 ||
-	    relay_to(f, 0)->nfair == 0 || relay_to(f, 0)->took)
+	if (f->r->routes.several || f->b->n == 0 || relay_to(f, 0)->took)
 		return false;
 	for (size_t i = 0; i < f->b->n; i++)
 		if (f->ways[i].sent_at != 0 && !f->ways[i].alone &&
-		    !relay_is_blamed(f, i))
+		    !type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
 			return true;
 	return false;
-}
-
-static bool
-is_type_to_blame(const struct flight *f, size_t i)
-{
-	return f->ways[i].state == REFUSED && !f->ways[i].alone &&
-	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]);
 }
 
 /*
@@ -230,7 +210,7 @@ is_type_to_blame(const struct flight *f, size_t i)
  * refused messages are deferred: if they were tried again at once, a few of
  * them at the head would keep the destination down for all others.
  */
-static void
+static bool
 judge_refused(struct flight *f)
 {
 	bool	down = is_down(f);
@@ -245,7 +225,6 @@ judge_refused(struct flight *f)
 			m->outcome = OUT_DEFER;
 			m->delay_ms = m->hold_ms = trial_wait(&f->r->trial,
 			    m->sequence);
-			relay_note_failure(f, i, m->error);
 			continue;
 		}
 		defer_message(f, i, down);
@@ -253,15 +232,48 @@ judge_refused(struct flight *f)
 			err_set(&f->res->why, "%s", m->error);
 			f->res->class = f->ways[i].class;
 			f->res->down = true;
-		} else if (!down && !is_type_to_blame(f, i))
-			relay_note_failure(f, i, m->error);
-	}
-	/* Types that are refused while others are taken are told last. */
-	for (size_t i = 0; !down && i < f->b->n; i++)
-		if (is_type_to_blame(f, i)) {
-			relay_note_failure(f, i, f->b->msgs[i].error);
-			f->res->refused++;
 		}
+	}
+	return down;
+}
+
+/*
+ * Has it failed, and not with the destination as a whole?  Noted are the first
+ * one, and the first whose type is refused while others are taken.
+ */
+static void
+note_failed(struct flight *f, size_t i, bool down, size_t first[2])
+{
+	const struct msg	*m = &f->b->msgs[i];
+	const struct way	*way = &f->ways[i];
+	bool			 refused = way->state == REFUSED && !way->alone;
+	bool			 blamed = refused && type_breaker_is_blamed(
+				     &f->r->breaker, m);
+
+	if (m->held || (refused && down) || (m->outcome != OUT_RETRY &&
+	    m->outcome != OUT_DEFER && m->outcome != OUT_DEAD))
+		return;
+	f->res->failed++;
+	f->res->refused += blamed;
+	if (first[blamed] == f->b->n)
+		first[blamed] = i;
+}
+
+/* The text of the first one stands for all. */
+static void
+tell_first(struct flight *f, size_t i)
+{
+	struct relay_result	*r = f->res;
+	const struct msg	*m = &f->b->msgs[i];
+
+	r->first.sequence = m->sequence;
+	printable_text(r->first.key, m->key.data, m->key.len);
+	printable_text(r->first.type, m->type.data, m->type.len);
+	if (f->b->labels != NULL)
+		strlcpy(r->first.partition, f->b->labels[m->range],
+		    sizeof(r->first.partition));
+	err_set(&r->why, "sequence %llu, key %s: %s",
+	    (unsigned long long)m->sequence, r->first.key, m->error);
 }
 
 /* When it was tried first, at the latest, as its attempts tell: clock_ms(). */
@@ -281,56 +293,41 @@ first_try_at(const struct flight *f, size_t i)
 }
 
 /*
- * Its last attempt has failed.  It is dead only if its destination has taken
+ * If its last attempt has failed, it is dead only if its destination has taken
  * another one since its first; otherwise it is tried as before, at the longest
  * delay.
  */
 static void
-judge_spent(struct flight *f)
+judge_spent(struct flight *f, size_t i)
 {
-	struct err	e;
+	struct msg	*m = &f->b->msgs[i];
+	int64_t		 taken_at = f->r->trial.to[m->destination].taken_at;
+	struct err	 e;
 
-	for (size_t i = 0; i < f->b->n; i++) {
-		struct msg	*m = &f->b->msgs[i];
-		int64_t		 taken_at;
-
-		if (!f->ways[i].spent || m->outcome != OUT_RETRY)
-			continue;
-		taken_at = f->r->trial.to[m->destination].taken_at;
-		if (taken_at == 0 || taken_at < first_try_at(f, i)) {
-			m->delay_ms = route_max_backoff(f->r->conf,
-			    f->ways[i].route->rule);
-			continue;
-		}
-		err_set(&e, "%s", m->error);
-		m->delay_ms = 0;
-		relay_bury_or_hold(f, i, "attempts", e.text);
-	}
-}
-
-/* Not of a message that was not to be sent, as its lane is blocked. */
-static void
-count_of_destination(const struct flight *f, size_t i,
-    const struct figures_failure *why)
-{
-	const struct relay	*r = f->r;
-	const struct msg	*m = &f->b->msgs[i];
-	struct figures		*of;
-
-	if (r->figures == NULL || m->held || m->destination == ROUTE_NOWHERE)
+	if (!f->ways[i].spent || m->outcome != OUT_RETRY)
 		return;
-	of = figures_of(r->figures, r->conf, f->ways[i].route->rule);
-	if (of != NULL)
-		figures_failed(of, why, clock_ms());
+	if (taken_at == 0 || taken_at < first_try_at(f, i)) {
+		m->delay_ms = route_max_backoff(f->r->conf,
+		    f->ways[i].route->rule);
+		return;
+	}
+	err_set(&e, "%s", m->error);
+	m->delay_ms = 0;
+	relay_bury_or_hold(f, i, "attempts", e.text);
 }
 
-/* Count its failure, if it was one: of the batch, and of its destination. */
+/*
+ * Count its failure, if it was one: of the batch, and of its destination, but
+ * for what was not to be sent, as its lane is blocked.
+ */
 static void
 count_failure(struct flight *f, size_t i)
 {
+	const struct relay	*r = f->r;
 	const struct msg	*m = &f->b->msgs[i];
 	const struct way	*way = &f->ways[i];
 	struct relay_failures	*n = &f->res->failures;
+	struct figures		*of = NULL;
 	bool			 refused = way->state == REFUSED;
 	bool			 own = m->outcome == OUT_DEAD &&
 				     strcmp(m->reason, "attempts") != 0;
@@ -358,6 +355,9 @@ count_failure(struct flight *f, size_t i)
 		n->transient++;
 	else
 		return;
-	if (tried || own)
-		count_of_destination(f, i, &why);
+	if ((tried || own) && r->figures != NULL && !m->held &&
+	    m->destination != ROUTE_NOWHERE)
+		of = figures_of(r->figures, r->conf, way->route->rule);
+	if (of != NULL)
+		figures_failed(of, &why, clock_ms());
 }

@@ -80,7 +80,7 @@ relay_away(struct flight *f, size_t i, struct err *e)
 	const struct relay		*r = f->r;
 	const struct route		*route = f->ways[i].route;
 	const struct flight_line	*line = relay_line(f, i);
-	const struct err		*away = &r->reach[route->driver].away;
+	const struct err		*away = &line->reach->away;
 
 	if (line->lost || !pub_is_open(line->pub)) {
 		err_set(e, "%s: not connected%s%s", line->pub->ops->name,

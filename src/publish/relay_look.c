@@ -173,7 +173,6 @@ relay_look(struct flight *f)
 		if (stay)
 			continue;
 		/* The claim is about to end: send it and ask about it again. */
-		relay_note_failure(f, i, too_late);
 		msg_fail(m, OUT_DEFER, too_late);
 		m->delay_ms = LATE_MS;
 		m->in_doubt = true;

@@ -5,33 +5,12 @@
 
 #include "publish/relay_impl.h"
 
-#include <bsd/string.h>
-
 #include "util/backoff.h"
 #include "util/clock.h"
 #include "util/printable.h"
 
 /* What is held waits for a person: so long that its key is recorded. */
 #define HELD_MS		30000
-
-void
-relay_note_failure(struct flight *f, size_t i, const char *text)
-{
-	struct relay_result	*r = f->res;
-	const struct msg	*m = &f->b->msgs[i];
-
-	r->failed++;
-	if (r->why.text[0] != '\0')
-		return;
-	r->first.sequence = m->sequence;
-	printable_text(r->first.key, m->key.data, m->key.len);
-	printable_text(r->first.type, m->type.data, m->type.len);
-	if (f->b->labels != NULL)
-		strlcpy(r->first.partition, f->b->labels[m->range],
-		    sizeof(r->first.partition));
-	err_set(&r->why, "sequence %llu, key %s: %s",
-	    (unsigned long long)m->sequence, r->first.key, text);
-}
 
 bool
 relay_bury(struct flight *f, size_t i, const char *reason, const char *text)
@@ -84,7 +63,6 @@ relay_fail(struct flight *f, size_t i, const char *text)
 	const struct conf_route	*rule = f->ways[i].route->rule;
 	struct msg		*m = &f->b->msgs[i];
 
-	relay_note_failure(f, i, text);
 	msg_fail(m, OUT_RETRY, text);
 	m->delay_ms = backoff_retry(route_backoff(c, rule),
 	    route_max_backoff(c, rule), c->retry.jitter, m->attempts + 1);
@@ -101,7 +79,8 @@ subject_of(struct flight *f, size_t i)
 /*
  * With several destinations the others are assumed to take messages: a refusal
  * must never make them wait.  But a destination that gives no answer at all is
- * silent, and its types are not to blame.
+ * silent, and its types are not to blame.  A stream that works and does not take
+ * a subject would take others.
  */
 void
 relay_refuse_type(struct flight *f, size_t i, bool others,
@@ -118,7 +97,8 @@ relay_refuse_type(struct flight *f, size_t i, bool others,
 
 	refusal.taken_at = r->trial.to[route->destination].taken_at;
 	refusal.others = others || relay_to(f, i)->took ||
-	    class == CLASS_NO_ROUTE || (r->routes.several && !silent);
+	    class == CLASS_NO_ROUTE || (r->routes.several && !silent) ||
+	    (class == CLASS_NO_STREAM && f->res->stream_fits);
 	if (relay_is_accused(f, i))
 		refusal.turns = trial_turns(&r->trial, m->sequence,
 		    clock_ms());
@@ -134,13 +114,6 @@ relay_was_tried(struct flight *f, size_t i, enum error_class class,
 
 	if (item != NULL && item->out)
 		relay_refuse_type(f, i, false, class, why);
-}
-
-bool
-relay_is_blamed(const struct flight *f, size_t i)
-{
-	return type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]) ||
-	    relay_to_silent(f, i);
 }
 
 void
@@ -219,7 +192,8 @@ relay_goes_out(struct flight *f, size_t i, size_t size)
 	f->ways[i].sent_at = to->sent_at = clock_us();
 	f->ways[i].ordinal = f->nsent;
 	f->order[f->nsent++] = i;
-	to->nfair += !relay_is_blamed(f, i);
+	to->fair = to->fair || (!relay_to_silent(f, i) &&
+	    !type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]));
 	relay_line(f, i)->nout++;
 	if (++to->nout > to->most)
 		to->most = to->nout;

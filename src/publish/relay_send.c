@@ -66,14 +66,12 @@ is_put_off(struct flight *f, size_t i)
 	if (deaths >= DEATHS_MIN && deaths >= route_max_attempts(r->conf,
 	    f->ways[i].route->rule)) {
 		err_set(&e, "killed its worker %u times in a row", deaths);
-		relay_note_failure(f, i, e.text);
 		relay_bury(f, i, "poison", e.text);
 		return true;
 	}
 	if (r->met[at] == m->sequence)
 		return false;
 	r->met[at] = m->sequence;
-	relay_note_failure(f, i, why);
 	msg_fail(m, OUT_DEFER, why);
 	m->delay_ms = SUSPECT_MS;
 	return true;
@@ -104,12 +102,6 @@ relay_clear_suspects(struct flight *f)
 			    m[i].sequence);
 }
 
-static struct limit *
-limit_of(struct flight *f, size_t i)
-{
-	return &f->r->reach[f->ways[i].route->driver].limit;
-}
-
 /*
  * True if the message is too long for this server, but perhaps not for another.
  * That is the destination's fault, and not its type's.
@@ -117,7 +109,7 @@ limit_of(struct flight *f, size_t i)
 static bool
 waits_for_limit(struct flight *f, size_t i, size_t size)
 {
-	const struct limit	*l = limit_of(f, i);
+	const struct limit	*l = &relay_line(f, i)->reach->limit;
 	struct err		 e;
 
 	if (l->max == 0 || (int64_t)size <= l->max ||
@@ -141,11 +133,12 @@ static enum size
 check_size(struct flight *f, size_t i, struct err *e)
 {
 	const struct msg	*m = &f->b->msgs[i];
-	const struct pub	*p = relay_line(f, i)->pub;
-	int64_t			 max = p->ops->max_payload(p->arg);
+	struct flight_line	*line = relay_line(f, i);
+	int64_t			 max = line->pub->ops->max_payload(
+				     line->pub->arg);
 	size_t			 size = m->metadata.len;
 
-	limit_seen(limit_of(f, i), max, clock_ms());
+	limit_seen(&line->reach->limit, max, clock_ms());
 	if (size > MSG_METADATA_MAX) {
 		err_set(e, "metadata of %zu bytes is longer than %d", size,
 		    MSG_METADATA_MAX);
@@ -162,60 +155,50 @@ check_size(struct flight *f, size_t i, struct err *e)
 	return TOO_LONG;
 }
 
-static enum pub_sent
-hand_over(struct flight *f, size_t i, struct err *e)
-{
-	const struct envelope	*v = &f->r->envelope;
-	struct flight_line	*line = relay_line(f, i);
-	const struct pub_ops	*ops = line->pub->ops;
-	size_t			 headers = v->size - v->payload.len;
-	enum pub_sent		 sent;
-
-	if (ops->max_headers != 0 && headers > ops->max_headers) {
-		err_set(e, "header size exceeds maximum: %zu bytes are more "
-		    "than the %zu that any %s takes", headers,
-		    ops->max_headers, ops->peer);
-		return PUB_REFUSED;
-	}
-	sent = ops->send(line->pub->arg, v, (uint32_t)i, e);
-	line->lost = line->lost || sent == PUB_LOST;
-	if (sent == PUB_SENT)
-		relay_goes_out(f, i, v->size);
-	return sent;
-}
-
 static bool
 fill_and_send(struct flight *f, size_t i)
 {
-	struct envelope	*v = &f->r->envelope;
-	struct msg	*m = &f->b->msgs[i];
-	struct err	 e = { "" };
-	enum size	 size = check_size(f, i, &e);
+	struct relay		*r = f->r;
+	struct envelope		*v = &r->envelope;
+	struct msg		*m = &f->b->msgs[i];
+	struct flight_line	*line = relay_line(f, i);
+	const struct pub_ops	*ops = line->pub->ops;
+	struct err		 e = { "" };
+	enum size		 size = check_size(f, i, &e);
+	size_t			 headers;
 
 	if (size == WAITS)
 		return true;
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
-	else if (size == FITS &&
-	    envelope_fill(v, relay_form(f, i), m, &e) == 0) {
+	else if (size == FITS && envelope_fill(v, relay_form(f, i), m,
+	    &e) == 0) {
 		if (f->ways[i].state == READY)
 			f->res->skipped += v->skipped;
 		if (waits_for_limit(f, i, v->size))
 			return true;
-		switch (hand_over(f, i, &e)) {
-		case PUB_SENT:
-			return true;
-		case PUB_LOST:
-			if (!f->r->routes.several)
-				return false;
-			relay_refuse(f, i, CLASS_OFFLINE, e.text);
-			return true;
-		case PUB_REFUSED:
-			break;
-		}
+		headers = v->size - v->payload.len;
+		if (ops->max_headers != 0 && headers > ops->max_headers)
+			err_set(&e, "header size exceeds maximum: %zu bytes "
+			    "are more than the %zu that any %s takes", headers,
+			    ops->max_headers, ops->peer);
+		else
+			switch (ops->send(line->pub->arg, v, (uint32_t)i,
+			    &e)) {
+			case PUB_SENT:
+				relay_goes_out(f, i, v->size);
+				return true;
+			case PUB_LOST:
+				line->lost = true;
+				if (r->routes.several)
+					relay_refuse(f, i, CLASS_OFFLINE,
+					    e.text);
+				return r->routes.several;
+			case PUB_REFUSED:
+				break;
+			}
 	}
 	skip(f, i);
-	relay_note_failure(f, i, e.text);
 	inflight_skipped(&f->w, i, relay_bury_or_hold(f, i, "message", e.text));
 	return true;
 }

@@ -4,7 +4,7 @@
  * Without nats.stream several streams may take the messages of one connection.
  * An acknowledgement by any of them shows that the connection works (took), so
  * that a silent type is at fault, not the destination.  It never shows that
- * another stream lost a message (is_overtaken).
+ * another stream lost a message (time_out).
  */
 
 #include "publish/relay_impl.h"
@@ -35,7 +35,6 @@ fail_in_doubt(struct flight *f, size_t i, const char *text)
 		relay_fail(f, i, text);
 		return;
 	}
-	relay_note_failure(f, i, text);
 	msg_fail(m, OUT_DEFER, text);
 	m->delay_ms = trial_silence_wait(t, m->sequence);
 }
@@ -66,19 +65,15 @@ static void
 note_silence(struct flight *f, size_t i, const char *text)
 {
 	struct flight_to	*to = relay_to(f, i);
-	bool			 blamed = relay_is_blamed(f, i);
 
 	relay_refuse(f, i, CLASS_TIMEOUT, text);
-	if (!f->r->routes.several) {
-		f->res->silent = f->res->silent || !blamed;
-		f->closed = f->closed || (!to->took && !blamed);
-		return;
-	}
 	if (to->took || to->closed ||
 	    type_breaker_is_blamed(&f->r->breaker, &f->b->msgs[i]))
 		return;
 	to->closed = true;
-	if (!relay_any_stream(f, i))
+	if (!f->r->routes.several)
+		f->closed = true;
+	else if (!relay_any_stream(f, i))
 		trial_route_silent(&f->r->trial,
 		    f->ways[i].route->destination, text, clock_ms());
 }
@@ -145,7 +140,7 @@ overtaken_in(struct flight *f, int64_t now)
 
 	if (line->nout == 0 || !line->pub->ops->in_order)
 		return INT64_MAX;
-	if (to->nfair == 0 && f->nagain == 0)
+	if (!to->fair && f->nagain == 0)
 		return to->sent_at / 1000 + BLAMED_MS - now;
 	if (to->stored == 0 || f->nagain > 0 || line->nameless > 0 ||
 	    f->any_stream || inflight_can_send(&f->w))

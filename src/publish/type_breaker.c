@@ -148,9 +148,6 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	item->refused_at = now;
 	/* With it, or, in another batch, since its first refusal. */
 	others = f->others || (item->since != 0 && f->taken_at > item->since);
-	/* others may become true after the first refusal. */
-	if (item->refused_in == k->batch && (item->blamed || !others))
-		return;
 	k->changes += item->since == 0 || item->class != f->class ||
 	    (others && !item->blamed);
 	if (item->since == 0) {
@@ -160,46 +157,15 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	item->route = f->route;
 	item->class = f->class;
 	err_set(&item->why, "%s", f->why);
+	/* others may become true after the first refusal. */
+	if (item->refused_in == k->batch && (item->blamed || !others))
+		return;
 	item->refused_in = k->batch;
 	item->blamed = item->blamed || others;
 	item->backoff.ceiling_ms = is_answered(item) ? ANSWERED_MS : CEILING_MS;
 	item->until = !item->blamed ? now : now +
 	    backoff_next(&item->backoff) / later(f->turns, 1);
 	item->ask_at = item->until;
-}
-
-void
-type_breaker_explain(struct type_breaker *k, enum error_class class,
-    const char *why)
-{
-	for (size_t i = 0; i < k->n; i++) {
-		struct type_breaker_item *item = &k->items[i];
-
-		if (item->refused_in != k->batch ||
-		    item->class != CLASS_NO_STREAM)
-			continue;
-		item->class = class;
-		err_set(&item->why, "%s", why);
-		k->changes++;
-	}
-}
-
-bool
-type_breaker_blame(struct type_breaker *k, int64_t now)
-{
-	bool	any = false;
-
-	for (size_t i = 0; i < k->n; i++) {
-		struct type_breaker_item *item = &k->items[i];
-
-		if (item->blamed || item->class != CLASS_NO_STREAM)
-			continue;
-		item->blamed = any = true;
-		item->until = now + backoff_next(&item->backoff);
-		item->ask_at = item->until;
-		k->changes++;
-	}
-	return any;
 }
 
 size_t

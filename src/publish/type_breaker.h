@@ -108,20 +108,10 @@ bool			type_breaker_is_blamed(const struct type_breaker *,
  * s if the broker answers, which costs the others nothing, or 1 to 30 s if the
  * refusal is a missing answer.  If not, the destination may be down, and the
  * next batch has a probe.  Counts once in a batch; a later call may add that
- * others were taken.
+ * others were taken, and another reason.
  */
 void			type_breaker_refused(struct type_breaker *,
 			    const struct type_refusal *, int64_t now);
-
-/* What no stream took in this batch was refused for another reason. */
-void			type_breaker_explain(struct type_breaker *,
-			    enum error_class, const char *why);
-
-/*
- * The stream is known to work, so the types that no stream took are to blame.
- * True if there was one.
- */
-bool			type_breaker_blame(struct type_breaker *, int64_t now);
 
 /*
  * The messages of a blamed type are held by the owner.  Call this now and then:

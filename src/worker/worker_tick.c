@@ -115,23 +115,6 @@ complain_of_types(const struct worker *w)
 }
 
 /*
- * No stream took a message, and nothing else was sent.  If nats.stream exists
- * and is fit, it lacks the subjects of these types, and others would be taken.
- */
-static bool
-are_types_to_blame(struct worker *w, const struct tick_result *res)
-{
-	const struct pub	*p = relay_broker(&w->relay);
-	struct stream_report	 r;
-	struct err		 e;
-
-	return res->relay.class == CLASS_NO_STREAM && p != NULL &&
-	    w->conf->nats.stream[0] != '\0' && pub_is_open(p) &&
-	    p->ops->check(p->arg, &r, &e) && !r.unfit &&
-	    type_breaker_blame(&w->relay.breaker, clock_ms());
-}
-
-/*
  * Some texts have the subject or the size of one message, and another try has
  * another one first: the class tells whether it is the same pause.
  */
@@ -172,17 +155,11 @@ complain(struct worker *w, const struct tick_result *res)
 		    r->unread)), r->unread_why.text, clock_ms());
 	if (r->elsewhere)
 		worker_change_server(w);
-	if (r->down && are_types_to_blame(w, res)) {
-		w->clean = false;
-		complain_of_types(w);
-		worker_unpause(w);
-		return;
-	}
 	if (r->down) {
 		pause_route(w, r);
 		return;
 	}
-	if (res->settled.delivered > 0) {
+	if (res->settled.delivered > 0 || r->stream_fits) {
 		worker_unpause(w);
 		/* Which of several took them is not told: reconnect_lasts(). */
 		for (size_t i = 0; pub_next(w->relay.pubs, &i) != NULL; i++)

@@ -783,6 +783,7 @@ relay_case(Suite *s, const char *name)
 {
 	TCase	*tc = add_case(s, name);
 
+	tcase_set_timeout(tc, 60);	/* of a thousand messages */
 	tcase_add_checked_fixture(tc, relay_setup, relay_teardown);
 	return tc;
 }
