@@ -58,18 +58,6 @@ conf_signing_key(const char *file, struct err *e)
 	return NULL;
 }
 
-/* A file that a library reads by itself. */
-static int
-check_file(const char *path, struct err *e)
-{
-	struct stat	st;
-
-	if (secret_check_file(path, e) < 0)
-		return -1;
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_size == 0 ? err_set(e, "%s: the file is empty", path) : 0;
-}
-
 /* What a key, or a field of a record, says; "" is none. */
 static int
 check_value(const struct conf_key *k, const char *value, struct err *e)
@@ -80,8 +68,16 @@ check_value(const struct conf_key *k, const char *value, struct err *e)
 
 	if (k->secret == 0 || value[0] == '\0')
 		return 0;
-	if (k->secret == SECRET_FILE)
-		return check_file(value, e);
+	if (k->secret == SECRET_FILE) {
+		struct stat	st;
+
+		/* A file that a library reads by itself. */
+		if (secret_check_file(value, e) < 0)
+			return -1;
+		return stat(value, &st) == 0 && S_ISREG(st.st_mode) &&
+		    st.st_size == 0 ? err_set(e, "%s: the file is empty", value)
+		    : 0;
+	}
 	if (k->secret == SECRET_KEY)
 		secret = conf_signing_key(file, e);
 	else if (k->secret == SECRET_LINE)
