@@ -22,8 +22,8 @@ plan_show(struct ctl *c)
 		    "attempt", (json_int_t)i, "delay", span_json(delay),
 		    "after", span_json(sum));
 
-		json_object_set_new(row, "delay_ms", json_integer(delay));
-		json_object_set_new(row, "after_ms", json_integer(sum));
+		member_set(row, "delay_ms", delay);
+		member_set(row, "after_ms", sum);
 		json_array_append_new(rows, row);
 		delay = backoff_retry(conf->retry.backoff,
 		    conf->retry.max_backoff, 0, (unsigned)i);

@@ -265,35 +265,6 @@ list_name(const struct command *c)
 	    strstr(c->rest, "TOPIC") != NULL ? "topics" : "keys";
 }
 
-static int
-check_rest(const struct args *a, const struct command *c)
-{
-	char	text[80];
-	bool	filters, chosen = a->nrest > 0 || a->all || a->key != NULL ||
-		    a->type != NULL || a->partition != NULL ||
-		    a->since != NULL;
-
-	/* A script may have found an empty list: nothing is never all. */
-	if (c->max == INT_MAX && c->min == 0 && !chosen) {
-		filters = is_word_among(c->options, "key") &&
-		    !is_word_among(c->options, "group");
-		snprintf(text, sizeof(text), "give either %s%s or all",
-		    list_name(c), filters ? ", key, type, partition, since" :
-		    "");
-		return ctl_misuse_of("missing", list_name(c), text, "give "
-		    "either %.*s%s or --all", (int)strcspn(c->rest + 1, "]"),
-		    c->rest + 1, filters ? ", --key, --type, --partition, "
-		    "--since" : "");
-	}
-	if (a->nrest > c->max)
-		return ctl_misuse("%s: unexpected argument", a->rest[c->max]);
-	if (a->nrest >= c->min)
-		return CTL_DONE;
-	snprintf(text, sizeof(text), "%s is missing", list_name(c));
-	return ctl_misuse_of("missing", list_name(c), text, "%s is missing; "
-	    "usage: outboxctl %s %s", c->rest, c->words, c->rest);
-}
-
 /*
  * Name the option that getopt_long rejected.  It reorders argv and may have
  * skipped a value, so optind finds the word only for unknown names.
@@ -324,6 +295,8 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv)
 {
 	struct option	longs[NOPTIONS + 1];
 	int		opt;
+	char		text[80];
+	bool		filters, chosen;
 
 	memset(longs, 0, sizeof(longs));
 	memset(a, 0, sizeof(*a));
@@ -348,7 +321,27 @@ args_parse(struct args *a, const struct command *c, int argc, char **argv)
 	}
 	a->rest = argv + optind;
 	a->nrest = argc - optind;
-	return check_rest(a, c);
+	chosen = a->nrest > 0 || a->all || a->key != NULL || a->type != NULL ||
+	    a->partition != NULL || a->since != NULL;
+	/* A script may have found an empty list: nothing is never all. */
+	if (c->max == INT_MAX && c->min == 0 && !chosen) {
+		filters = is_word_among(c->options, "key") &&
+		    !is_word_among(c->options, "group");
+		snprintf(text, sizeof(text), "give either %s%s or all",
+		    list_name(c), filters ? ", key, type, partition, since" :
+		    "");
+		return ctl_misuse_of("missing", list_name(c), text, "give "
+		    "either %.*s%s or --all", (int)strcspn(c->rest + 1, "]"),
+		    c->rest + 1, filters ? ", --key, --type, --partition, "
+		    "--since" : "");
+	}
+	if (a->nrest > c->max)
+		return ctl_misuse("%s: unexpected argument", a->rest[c->max]);
+	if (a->nrest >= c->min)
+		return CTL_DONE;
+	snprintf(text, sizeof(text), "%s is missing", list_name(c));
+	return ctl_misuse_of("missing", list_name(c), text, "%s is missing; "
+	    "usage: outboxctl %s %s", c->rest, c->words, c->rest);
 }
 
 void

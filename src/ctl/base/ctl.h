@@ -253,6 +253,24 @@ member_text(const json_t *o, const char *name)
 	return json_string_value(json_object_get(o, name));
 }
 
+static inline bool
+member_true(const json_t *o, const char *name)
+{
+	return json_is_true(json_object_get(o, name));
+}
+
+static inline void
+member_set(json_t *o, const char *name, json_int_t n)
+{
+	json_object_set_new(o, name, json_integer(n));
+}
+
+static inline void
+member_add(json_t *o, const char *name, json_int_t n)
+{
+	member_set(o, name, member_number(o, name) + n);
+}
+
 /* audit.c */
 
 /*

@@ -98,7 +98,7 @@ with_error(json_t *o, int status)
 		json_object_set_new(o, "error", outcome.errors.len == 0 ?
 		    json_null() : json_stringn(outcome.errors.data,
 		    outcome.errors.len));
-	json_object_set_new(o, "status", json_integer(status));
+	member_set(o, "status", status);
 	json_object_set_new(o, "remedy", outcome.remedy == NULL ?
 	    json_null() : json_string(outcome.remedy));
 	json_object_update(o, outcome.field);

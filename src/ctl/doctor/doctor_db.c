@@ -149,27 +149,6 @@ ask_schema(struct doctor *d, const char *what, struct sql select,
 	return doctor_query(d, what);
 }
 
-/* Only InnoDB has transactions. */
-static void
-check_engines(struct doctor *d)
-{
-	struct db_rows	*rows = ask_schema(d, "tables",
-			    SQL("engine FROM information_schema.tables"),
-			    SQL("engine <> 'InnoDB'"));
-
-	if (rows == NULL)
-		return;
-	while (db_next(rows)) {
-		char *name = db_named(db_text(rows, 0));
-
-		doctor_say(d, DOCTOR_FAIL, "tables", "%s is %s, which has no "
-		    "transactions: ALTER TABLE %s ENGINE = InnoDB",
-		    db_text(rows, 0), db_text(rows, 1), name);
-		free(name);
-	}
-	db_rows_free(rows);
-}
-
 /* The meaning of a DATETIME depends on the time zone of the session. */
 static void
 check_moments(struct doctor *d)
@@ -198,13 +177,27 @@ doctor_tables(struct doctor *d)
 	const struct store	*s = d->ctl->store;
 	size_t			 before = json_array_size(d->lines);
 	const char		*why, *word;
+	struct db_rows		*rows;
 
 	log_to(on_line, d, LOG_LVL_WARN);
 	d->learned = store_learn(d->ctl->store, &d->away) == 0;
 	log_to(NULL, NULL, LOG_LVL_ERROR);
 	if (!d->learned)
 		doctor_say(d, DOCTOR_FAIL, "tables", "%s", d->away.text);
-	check_engines(d);
+	/* Only InnoDB has transactions. */
+	rows = ask_schema(d, "tables", SQL("engine FROM "
+	    "information_schema.tables"), SQL("engine <> 'InnoDB'"));
+	if (rows != NULL) {
+		while (db_next(rows)) {
+			char *name = db_named(db_text(rows, 0));
+
+			doctor_say(d, DOCTOR_FAIL, "tables", "%s is %s, which "
+			    "has no transactions: ALTER TABLE %s ENGINE = "
+			    "InnoDB", db_text(rows, 0), db_text(rows, 1), name);
+			free(name);
+		}
+		db_rows_free(rows);
+	}
 	if (json_array_size(d->lines) == before)
 		doctor_say(d, DOCTOR_OK, "tables", "all exist, with all "
 		    "columns and the index of the claim");

@@ -67,21 +67,6 @@ put_host(struct buf *b, const char *host, const struct server *s)
 		    s->offset);
 }
 
-/* Two that take writes, without a common history: one may be an old primary. */
-static void
-compare_writers(struct doctor *d, const char *a, const struct server *sa,
-    const char *b, const struct server *sb)
-{
-	if (strcmp(sa->source, sb->source) != 0)
-		doctor_say(d, DOCTOR_WARN, "database host", "%s and %s accept "
-		    "writes, and are not members of one cluster: each lacks "
-		    "what is written on the other, and a daemon that starts "
-		    "passes over the one that lacks the event of the stream's "
-		    "newest message: make the one that applications do not "
-		    "use a replica of the other: SET GLOBAL read_only = 1", a,
-		    b);
-}
-
 void
 doctor_hosts(struct doctor *d)
 {
@@ -103,10 +88,21 @@ doctor_hosts(struct doctor *d)
 		put_host(&b, hosts->items[i], &s);
 		doctor_say(d, DOCTOR_OK, "database host", "%s", b.data);
 		buf_clear(&b);
-		if (!s.read_only && writes != NULL)
-			compare_writers(d, writes, &writer, hosts->items[i],
-			    &s);
-		else if (!s.read_only) {
+		if (!s.read_only && writes != NULL) {
+			/* Two that take writes, without a common history: one
+			   may be an old primary. */
+			if (strcmp(writer.source, s.source) != 0)
+				doctor_say(d, DOCTOR_WARN, "database host",
+				    "%s and %s accept writes, and are not "
+				    "members of one cluster: each lacks what "
+				    "is written on the other, and a daemon "
+				    "that starts passes over the one that "
+				    "lacks the event of the stream's newest "
+				    "message: make the one that applications "
+				    "do not use a replica of the other: SET "
+				    "GLOBAL read_only = 1", writes,
+				    hosts->items[i]);
+		} else if (!s.read_only) {
 			writes = hosts->items[i];
 			writer = s;
 		}

@@ -17,29 +17,13 @@ level_of(const json_t *problem)
 	return strcmp(severity, "advice") == 0 ? DOCTOR_ADVICE : DOCTOR_WARN;
 }
 
-static void
-say_fine_topics(struct doctor *d, const json_t *topics)
-{
-	json_t	*o;
-	size_t	 i;
-
-	json_array_foreach(topics, i, o)
-		if (json_array_size(json_object_get(o, "findings")) == 0)
-			doctor_say(d, DOCTOR_OK, "topic", "%s: partitions "
-			    "%lld, replicas %lld, of which %lld must be in "
-			    "sync", member_text(o, "topic"),
-			    member_number(o, "partitions"),
-			    member_number(o, "replicas"),
-			    member_number(o, "min_insync_replicas"));
-}
-
 void
 doctor_problems(struct doctor *d)
 {
 	bool	 known = d->connected && d->learned;
 	json_t	*state = state_overview(d->ctl, &d->bus, NULL,
 		    known ? NULL : &d->away);
-	json_t	*problems = json_object_get(state, "problems"), *p;
+	json_t	*problems = json_object_get(state, "problems"), *p, *o;
 	size_t	 i;
 
 	if (json_is_object(json_object_get(state, "this_host")))
@@ -49,7 +33,14 @@ doctor_problems(struct doctor *d)
 		    "this_host"), "generation"));
 	else
 		doctor_say(d, DOCTOR_OK, "daemon", "does not run on this host");
-	say_fine_topics(d, json_object_get(state, "topics"));
+	json_array_foreach(json_object_get(state, "topics"), i, o)
+		if (json_array_size(json_object_get(o, "findings")) == 0)
+			doctor_say(d, DOCTOR_OK, "topic", "%s: partitions "
+			    "%lld, replicas %lld, of which %lld must be in "
+			    "sync", member_text(o, "topic"),
+			    member_number(o, "partitions"),
+			    member_number(o, "replicas"),
+			    member_number(o, "min_insync_replicas"));
 	if (json_array_size(problems) == 0)
 		doctor_say(d, DOCTOR_OK, "problems", "none");
 	json_array_foreach(problems, i, p)

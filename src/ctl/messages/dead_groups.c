@@ -63,8 +63,7 @@ count_letter(struct groups *s, const json_t *row)
 		buf_free(&text);
 		json_object_set_new(s->by_id, id, g);
 	}
-	json_object_set_new(g, "count",
-	    json_integer(member_number(g, "count") + 1));
+	member_add(g, "count", 1);
 	/* Times are texts of one form: their order is that of their bytes. */
 	if (died != NULL && (member_text(g, "first") == NULL ||
 	    strcmp(died, member_text(g, "first")) < 0))

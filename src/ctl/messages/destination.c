@@ -38,7 +38,7 @@ wait_of_row(const json_t *here, const json_t *o)
 static json_t *
 wait_of_worker(const json_t *here, const json_t *o)
 {
-	bool		 live = json_is_true(json_object_get(o, "lease_live"));
+	bool		 live = member_true(o, "lease_live");
 	const char	*state, *why;
 	json_t		*w;
 	size_t		 i;

@@ -91,20 +91,6 @@ take_raw(const char **to, size_t *to_len, const char *line, const char *name,
 	}
 }
 
-static int
-take_payload(struct event *ev, const char *line, const json_t *v, struct err *e)
-{
-	if (ev->payload != NULL)
-		return err_set(e, "give \"payload\" or \"payload_base64\", "
-		    "not both");
-	if (!json_is_string(v))
-		return take_raw(&ev->payload, &ev->payload_len, line,
-		    "payload", e);
-	ev->payload = json_string_value(v);
-	ev->payload_len = json_string_length(v);
-	return 0;
-}
-
 /* Check the text, because the server decodes invalid base64 to NULL. */
 static int
 take_base64(struct event *ev, const json_t *v, struct err *e)
@@ -153,8 +139,17 @@ take_member(struct event *ev, const char *line, bool inlined, const char *name,
 		return take_event_text(&ev->key, name, v, e);
 	if (strcmp(name, "type") == 0)
 		return take_event_text(&ev->type, name, v, e);
-	if (strcmp(name, "payload") == 0)
-		return take_payload(ev, line, v, e);
+	if (strcmp(name, "payload") == 0) {
+		if (ev->payload != NULL)
+			return err_set(e, "give \"payload\" or "
+			    "\"payload_base64\", not both");
+		if (!json_is_string(v))
+			return take_raw(&ev->payload, &ev->payload_len, line,
+			    "payload", e);
+		ev->payload = json_string_value(v);
+		ev->payload_len = json_string_length(v);
+		return 0;
+	}
 	if (strcmp(name, "payload_base64") == 0)
 		return take_base64(ev, v, e);
 	if (strcmp(name, "metadata") == 0)

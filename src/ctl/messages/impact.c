@@ -36,8 +36,7 @@ read_loss(struct chosen *r, json_t *keys, json_t *types, struct err *e)
 			if ((key = member_text(row, "key")) != NULL)
 				json_object_set_new(keys, key, json_true());
 			if ((type = member_text(row, "type")) != NULL)
-				json_object_set_new(types, type, json_integer(
-				    member_number(types, type) + 1));
+				member_add(types, type, 1);
 		}
 		json_decref(page);
 	}

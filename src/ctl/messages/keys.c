@@ -44,9 +44,8 @@ keys_add_parked(struct ctl *c, json_t *list, struct err *e)
 		if ((rows = store_query(s, "parked", e)) == NULL)
 			return -1;
 		while (db_next(rows))
-			json_object_set_new(json_array_get(list,
-			    db_u64(rows, 0)), "parked",
-			    json_integer((json_int_t)db_u64(rows, 1)));
+			member_set(json_array_get(list, db_u64(rows, 0)),
+			    "parked", (json_int_t)db_u64(rows, 1));
 		db_rows_free(rows);
 	}
 	return 0;

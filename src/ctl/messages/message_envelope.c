@@ -57,8 +57,7 @@ add_members(json_t *o, const struct envelope *v, const struct msg *m, int rc)
 		json_object_set_new(o, "subject", bytes_json(
 		    envelope_subject(v), strlen(envelope_subject(v))));
 		json_object_set_new(o, "headers", headers);
-		json_object_set_new(o, "metadata_skipped",
-		    json_integer((json_int_t)v->skipped));
+		member_set(o, "metadata_skipped", (json_int_t)v->skipped);
 	}
 	json_object_set_new(o, "payload_is_hex",
 	    json_boolean(!put_payload(&text,

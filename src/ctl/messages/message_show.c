@@ -230,8 +230,7 @@ waits_for(const struct ctl *c, const json_t *o)
 		    "its next attempt, at available_at" :
 		    store_has_word(c->store, "scheduled_at") ?
 		    "available_at or scheduled_at" : "available_at");
-	if (c->conf->worker.leasing &&
-	    !json_is_true(json_object_get(o, "lease_live")))
+	if (c->conf->worker.leasing && !member_true(o, "lease_live"))
 		return json_string("a worker: none owns its partition");
 	return json_string("its turn in the partition");
 }
@@ -374,8 +373,7 @@ messages_show(struct ctl *c)
 	if (rc == 0 && (o == NULL || is_state(o, "missing")))
 		rc = dead_add(c, *sequence, &o, &e);
 	if (rc == 0 && o != NULL) {
-		json_object_set_new(o, "sequence",
-		    json_integer((json_int_t)*sequence));
+		member_set(o, "sequence", (json_int_t)*sequence);
 		rc = complete(c, o, &e);
 	}
 	free(sequence);

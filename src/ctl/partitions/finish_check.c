@@ -51,8 +51,7 @@ add_to(json_t *list, const json_t *way)
 		    !json_equal(json_object_get(o, "partition"),
 		    json_object_get(way, "partition")))
 			continue;
-		json_object_set_new(o, "rows", json_integer(
-		    member_number(o, "rows") + json_integer_value(rows)));
+		member_add(o, "rows", json_integer_value(rows));
 		return true;
 	}
 	return false;
@@ -193,7 +192,7 @@ check_labels(struct finish_check *l, struct err *e)
 		char		 right[16] = "";
 
 		if (rc < 0 || !counts_is_label(label) ||
-		    !json_is_true(json_object_get(p, "waiting")))
+		    !member_true(p, "waiting"))
 			continue;
 		number = strtoul(label + 1, NULL, 10);
 		if (number < l->ways->counts.count)

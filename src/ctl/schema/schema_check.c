@@ -60,19 +60,6 @@ check_missing_table(struct check *k, enum store_table t, struct err *e)
 	return rc;
 }
 
-static void
-check_engine(struct check *k, enum store_table t)
-{
-	const char		*engine = k->live.tables[t].engine;
-	struct schema_finding	*f;
-
-	if (strcasecmp(engine, "InnoDB") == 0)
-		return;
-	f = schema_find(k, t, SCHEMA_FAIL, "its rows belong to no transaction, "
-	    "and messages are lost", "its engine is %s", engine);
-	schema_put(k, f, "ALTER TABLE {t} ENGINE=InnoDB", NULL);
-}
-
 /*
  * SHOW CREATE TABLE, as information_schema shows constraints to owners only;
  * "": there is no right to it.  The caller frees.  NULL: see err.
@@ -276,7 +263,9 @@ check_procedure(struct check *k, struct err *e)
 static int
 check_all(struct check *k, struct err *e)
 {
-	bool	first = schema_can_index(k);
+	bool			 first = schema_can_index(k);
+	const char		*engine;
+	struct schema_finding	*f;
 
 	if (first)
 		schema_claim_index(k);
@@ -293,7 +282,13 @@ check_all(struct check *k, struct err *e)
 	for (enum store_table t = 0; t < NTABLES; t++) {
 		if (!schema_has(k, t))
 			continue;
-		check_engine(k, t);
+		engine = k->live.tables[t].engine;
+		if (strcasecmp(engine, "InnoDB") != 0) {
+			f = schema_find(k, t, SCHEMA_FAIL, "its rows belong to "
+			    "no transaction, and messages are lost", "its "
+			    "engine is %s", engine);
+			schema_put(k, f, "ALTER TABLE {t} ENGINE=InnoDB", NULL);
+		}
 		schema_columns(k, t);
 		schema_unknown_columns(k, t);
 		schema_indexes(k, t);

@@ -104,8 +104,7 @@ setup_topic(struct setup *s)
 		    "kafka of the configuration", "kafka: %s", e.text),
 		    CTL_UNREACHABLE);
 	topic = json_array_get(topics, 0);
-	status = json_is_true(json_object_get(topic, "exists")) ?
-	    judge(s, topic) : make(s);
+	status = member_true(topic, "exists") ? judge(s, topic) : make(s);
 	json_decref(topics);
 	return status;
 }

@@ -59,11 +59,10 @@ const char *
 state_parked_text(char text[STATE_PARKED_SIZE], const json_t *backlog)
 {
 	json_int_t	n = member_number(backlog, "parked");
-	bool		least = json_is_true(json_object_get(backlog,
-			    "parked_least"));
+	bool		least = member_true(backlog, "parked_least");
 
 	snprintf(text, STATE_PARKED_SIZE, "%s%s%s", n == 0 || least ||
-	    json_is_true(json_object_get(backlog, "exact")) ? "" : "about ",
+	    member_true(backlog, "exact") ? "" : "about ",
 	    DISPLAY_NUMBER(n), n > 0 && least ? " or more" : "");
 	return text;
 }

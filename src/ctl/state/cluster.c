@@ -79,8 +79,7 @@ state_count_host(json_t *hosts, const json_t *worker)
 		    "host", json_object_get(worker, "host"),
 		    "instance", json_object_get(worker, "instance"),
 		    "workers", 0, "servers"));
-	json_object_set_new(h, "workers",
-	    json_integer(member_number(h, "workers") + 1));
+	member_add(h, "workers", 1);
 	/* For a moment workers of one host may use several. */
 	servers = json_object_get(h, "servers");
 	json_array_foreach(servers, i, o)

@@ -26,12 +26,12 @@ destination_json(const struct ctl *c, const struct destination *d,
 	    json_string(destination_state_word(d->state)));
 	json_object_set_new(o, "since", d->since == 0 ? json_null() :
 	    state_since(d->since, now));
-	json_object_set_new(o, "for_ms", json_integer(d->since == 0 ? 0 :
-	    (json_int_t)(now - d->since)));
+	member_set(o, "for_ms", d->since == 0 ? 0 : (json_int_t)(now -
+	    d->since));
 	json_object_set_new(o, "why", d->since == 0 ? json_null() :
 	    state_text(d->why, sizeof(d->why)));
-	json_object_set_new(o, "taken", json_integer((json_int_t)f->taken));
-	json_object_set_new(o, "failed", json_integer((json_int_t)f->failed));
+	member_set(o, "taken", (json_int_t)f->taken);
+	member_set(o, "failed", (json_int_t)f->failed);
 	json_object_set_new(o, "per_second", json_null());
 	/* In whole percent; 0 and 100 are none and all. */
 	figures_of_minute(f, now, &taken, &failed);
@@ -74,7 +74,6 @@ state_rate_destinations(json_t *now, const json_t *before, int64_t ms)
 				    "destination", member_text(o,
 				    "destination")), "taken");
 
-		json_object_set_new(o, "per_second", json_integer(
-		    n < 0 ? 0 : n * 1000 / ms));
+		member_set(o, "per_second", n < 0 ? 0 : n * 1000 / ms);
 	}
 }

@@ -257,18 +257,18 @@ state_put_gaps(struct ctl *c, struct pub *bus, json_t *state, struct err *e)
 		if ((rows = store_query(s, "gaps", e)) == NULL)
 			return -1;
 	}
-	json_object_set_new(outbox, "unfilled", json_integer(0));
-	json_object_set_new(outbox, "gone", json_integer(0));
+	member_set(outbox, "unfilled", 0);
+	member_set(outbox, "gone", 0);
 	name = db_named(store_table_name(s, T_SETTINGS));
 	json_object_set_new(outbox, "settings", json_string(name));
 	free(name);
 	while (rows != NULL && db_next(rows)) {
 		bool	unsent = db_u64(rows, 0) != 0;
 
-		json_object_set_new(outbox, unsent ? "unfilled" : "gone",
-		    json_integer((json_int_t)db_u64(rows, 1)));
-		json_object_set_new(outbox, unsent ? "unfilled_first" :
-		    "gone_first", json_integer((json_int_t)db_u64(rows, 2)));
+		member_set(outbox, unsent ? "unfilled" : "gone",
+		    (json_int_t)db_u64(rows, 1));
+		member_set(outbox, unsent ? "unfilled_first" : "gone_first",
+		    (json_int_t)db_u64(rows, 2));
 		rows_time(at, db_text(rows, 4));
 		json_object_set_new(outbox, unsent ? "unfilled_since" :
 		    "gone_last", unsent ? json_string(at) :

@@ -10,7 +10,7 @@
 static bool
 is_live(const json_t *worker)
 {
-	return json_is_true(json_object_get(worker, "live"));
+	return member_true(worker, "live");
 }
 
 /* The object of this host in the list; a new one counts no workers yet. */
@@ -29,8 +29,7 @@ host_of(json_t *list, const char *host)
 static void
 count_one(json_t *host)
 {
-	json_object_set_new(host, "workers",
-	    json_integer(member_number(host, "workers") + 1));
+	member_add(host, "workers", 1);
 }
 
 /* What is away for the worker, "NATS, hook", and not in doubt. */

@@ -20,8 +20,7 @@ put_unfilled(struct ctl *c, json_t *outbox, struct err *e)
 		if (first == 0 || w.list[i] < first)
 			first = w.list[i];
 	if (rc == 0) {
-		json_object_set_new(outbox, "unfilled",
-		    json_integer((json_int_t)w.n));
+		member_set(outbox, "unfilled", (json_int_t)w.n);
 		json_object_set_new(outbox, "unfilled_first", first == 0 ?
 		    json_null() : json_integer((json_int_t)first));
 	}

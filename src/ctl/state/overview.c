@@ -35,8 +35,7 @@ put_workers(struct ctl *c, json_t *state, struct err *e)
 	size_t	 i;
 
 	json_array_foreach(workers, i, w) {
-		if (!json_is_true(json_object_get(w, "live")) ||
-		    state_is_gone(w, orphans)) {
+		if (!member_true(w, "live") || state_is_gone(w, orphans)) {
 			stale++;
 			continue;
 		}
@@ -66,22 +65,19 @@ sum_up_partition(json_t *sums, const json_t *p)
 	const char	*names = member_text(sums, "paused_names");
 	json_int_t	 n = member_number(sums, state) + 1;
 
-	json_object_set_new(sums, state, json_integer(n));
+	member_set(sums, state, n);
 	if (strcmp(state, "expired") == 0)
-		json_object_set_new(sums, "expired_ms", json_integer(later(
-		    member_number(sums, "expired_ms"),
-		    -member_number(p, "ttl_ms"))));
+		member_set(sums, "expired_ms", later(member_number(sums,
+		    "expired_ms"), -member_number(p, "ttl_ms")));
 	if (strcmp(state, "paused") == 0 && names == NULL)
 		json_object_set_new(sums, "paused_names", json_string(label));
 	else if (strcmp(state, "paused") == 0 && n <= NAMES + 1)
 		json_object_set_new(sums, "paused_names", json_sprintf("%s, %s",
 		    names, n <= NAMES ? label : "..."));
-	if (json_is_true(json_object_get(p, "obsolete")))
-		json_object_set_new(sums, "obsolete",
-		    json_integer(member_number(sums, "obsolete") + 1));
+	if (member_true(p, "obsolete"))
+		member_add(sums, "obsolete", 1);
 	if (json_is_false(json_object_get(p, "waiting")))
-		json_object_set_new(sums, "idle",
-		    json_integer(member_number(sums, "idle") + 1));
+		member_add(sums, "idle", 1);
 }
 
 static int
@@ -104,16 +100,15 @@ put_partitions(struct ctl *c, json_t *state, struct err *e)
 	json_array_foreach(list, i, p) {
 		sum_up_partition(sums, p);
 		labels += member_text(p, "partition")[0] != '\0' &&
-		    !json_is_true(json_object_get(p, "obsolete"));
-		ahead += json_is_true(json_object_get(p, "ahead"));
+		    !member_true(p, "obsolete");
+		ahead += member_true(p, "ahead");
 		/* An unknown age (the event is gone) counts as younger. */
 		if (!json_is_null(json_object_get(p, "oldest")) &&
 		    (oldest == NULL || member_number(p, "oldest_ms") >
 		    member_number(oldest, "oldest_ms")))
 			oldest = p;
 	}
-	json_object_set_new(sums, "missing",
-	    json_integer(counts_max(&k) - labels));
+	member_set(sums, "missing", counts_max(&k) - labels);
 	json_object_set_new(state, "partitions", sums);
 	json_object_set_new(state, "oldest", oldest == NULL ? json_null() :
 	    json_pack("{s:O, s:O, s:O, s:O, s:b}",
@@ -415,10 +410,8 @@ state_overview(struct ctl *c, struct pub *bus, const json_t *host_before,
 	struct err		 e;
 
 	put_this_host(c, state, host_before);
-	json_object_set_new(state, "daemon_died",
-	    json_integer(state_dead_master(c)));
-	json_object_set_new(state, "files_lost",
-	    json_integer(state_files_lost(c)));
+	member_set(state, "daemon_died", state_dead_master(c));
+	member_set(state, "files_lost", state_files_lost(c));
 	if (c->bad_file.text[0] != '\0') {
 		json_object_set_new(state, "configuration", json_pack(
 		    "{s:s, s:b}", "error", c->bad_file.text,

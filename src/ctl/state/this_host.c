@@ -32,11 +32,10 @@ put_refused(json_t *list, const struct scoreboard_refused *r, int64_t now)
 		return;
 	}
 	json_decref(type);
-	json_object_set_new(o, "workers",
-	    json_integer(member_number(o, "workers") + 1));
+	member_add(o, "workers", 1);
 	if (member_number(o, "for_ms") < now - r->since) {
 		json_object_set_new(o, "since", state_since(r->since, now));
-		json_object_set_new(o, "for_ms", json_integer(now - r->since));
+		member_set(o, "for_ms", now - r->since);
 	}
 }
 
@@ -150,7 +149,7 @@ worker_json(const struct scoreboard_line *l, int64_t now)
 	    "for_ms", (json_int_t)(now - p->since),
 	    "class", state_text(p->class, sizeof(p->class)),
 	    "why", state_text(p->why, sizeof(p->why))));
-	json_object_set_new(o, "types_refused", json_integer(l->refused.n));
+	member_set(o, "types_refused", l->refused.n);
 	/* Rows that it cannot write. */
 	rows = json_array();
 	for (size_t i = 0; i < l->nrows && i < SCOREBOARD_ROWS; i++)
@@ -160,9 +159,9 @@ worker_json(const struct scoreboard_line *l, int64_t now)
 		    "why", state_text(l->rows[i].why,
 		    sizeof(l->rows[i].why))));
 	json_object_set_new(o, "rows", rows);
-	json_object_set_new(o, "owned", json_integer(l->owned));
-	json_object_set_new(o, "desired", json_integer(l->desired));
-	json_object_set_new(o, "lanes_waiting", json_integer(l->waiting));
+	member_set(o, "owned", l->owned);
+	member_set(o, "desired", l->desired);
+	member_set(o, "lanes_waiting", l->waiting);
 	json_object_set_new(o, "handling", l->handling == 0 ? json_null() :
 	    json_integer((json_int_t)l->handling));
 	json_object_update_new(o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, "
@@ -185,12 +184,9 @@ watcher_json(const struct scoreboard_line *l, int64_t now)
 	json_t	*o = process_json(l, now);
 
 	if (json_is_object(o)) {
-		json_object_set_new(o, "vanished",
-		    json_integer((json_int_t)l->vanished));
-		json_object_set_new(o, "vanished_last",
-		    json_integer((json_int_t)l->vanished_last));
-		json_object_set_new(o, "inserted_last",
-		    json_integer((json_int_t)l->inserted_last));
+		member_set(o, "vanished", (json_int_t)l->vanished);
+		member_set(o, "vanished_last", (json_int_t)l->vanished_last);
+		member_set(o, "inserted_last", (json_int_t)l->inserted_last);
 		json_object_set_new(o, "vanished_at",
 		    state_moment(l->vanished_at));
 		json_object_set_new(o, "vanished_ms", l->vanished_at == 0 ?
@@ -244,8 +240,7 @@ scoreboard_json(const struct ctl *c, const struct scoreboard *b)
 			json_array_append_new(workers, worker);
 	}
 	if (json_is_object(janitor))
-		json_object_set_new(janitor, "recovered", json_integer(
-		    (json_int_t)j->recovered));
+		member_set(janitor, "recovered", (json_int_t)j->recovered);
 	if (json_is_object(monitor)) {
 		json_object_set_new(monitor, "socket", json_string(socket));
 		json_object_set_new(monitor, "listen",
@@ -403,6 +398,6 @@ state_rate(json_t *now, const json_t *before)
 	json_array_foreach(json_object_get(now, "workers"), i, l)
 		n += member_number(l, "delivered") - member_number(state_find(
 		    former, "id", member_text(l, "id")), "delivered");
-	json_object_set_new(now, "per_second", json_integer(n * 1000 / ms));
+	member_set(now, "per_second", n * 1000 / ms);
 	state_rate_destinations(now, before, ms);
 }

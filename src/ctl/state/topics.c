@@ -43,12 +43,10 @@ topic_json(const struct conf *c, const struct kafka_topic *t)
 	struct stream_report	 r;
 
 	if (t->exists) {
-		json_object_set_new(o, "partitions",
-		    json_integer(t->partitions));
-		json_object_set_new(o, "replicas", json_integer(t->replicas));
-		json_object_set_new(o, "without_leader",
-		    json_integer(t->leaderless));
-		json_object_set_new(o, "not_in_sync", json_integer(t->behind));
+		member_set(o, "partitions", t->partitions);
+		member_set(o, "replicas", t->replicas);
+		member_set(o, "without_leader", t->leaderless);
+		member_set(o, "not_in_sync", t->behind);
 		json_object_set_new(o, "min_insync_replicas",
 		    limit_json(t, t->min_insync));
 		json_object_set_new(o, "retention_ms",

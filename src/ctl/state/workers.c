@@ -35,8 +35,8 @@ add_held(struct ctl *c, json_t *workers, struct err *e)
 		return -1;
 	owners = json_object();
 	while (db_next(rows))
-		json_object_set_new(owners, db_text(rows, 0),
-		    json_integer((json_int_t)db_u64(rows, 1)));
+		member_set(owners, db_text(rows, 0),
+		    (json_int_t)db_u64(rows, 1));
 	db_rows_free(rows);
 	json_array_foreach(workers, i, w) {
 		const char *id = member_text(w, "id");

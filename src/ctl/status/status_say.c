@@ -141,9 +141,8 @@ put_growth(struct buf *b, const json_t *backlog)
 {
 	long long	rate = member_number(backlog, "growth_per_second");
 	long long	in_minute = (rate < 0 ? -rate : rate) * 60;
-	int		percent = json_is_true(json_object_get(backlog,
-			    "exact")) ? NOTABLE_PERCENT :
-			    NOTABLE_PERCENT_ESTIMATED;
+	int		percent = member_true(backlog, "exact") ?
+			    NOTABLE_PERCENT : NOTABLE_PERCENT_ESTIMATED;
 
 	if (in_minute < NOTABLE_ROWS || in_minute <
 	    member_number(backlog, "waiting") / 100 * percent)
@@ -163,8 +162,7 @@ say_messages(const struct ctl *c, const json_t *status)
 	const json_t	*oldest = json_object_get(status, "oldest");
 	const json_t	*d = json_object_get(status, "delivered");
 	const json_t	*dead = json_object_get(status, "dead");
-	const char	*least = json_is_true(json_object_get(dead, "exact")) ?
-			    "" : "at least ";
+	const char	*least = member_true(dead, "exact") ? "" : "at least ";
 	long long	 waiting = member_number(w, "waiting");
 	struct buf	 b = { 0 };
 	char		 text[STATE_PARKED_SIZE];
@@ -172,8 +170,7 @@ say_messages(const struct ctl *c, const json_t *status)
 	if (!json_is_object(w)) {
 		buf_str(&b, "not counted: no index begins with published_at");
 	} else {
-		buf_str(&b, json_is_true(json_object_get(w, "exact")) ? "" :
-		    "about ");
+		buf_str(&b, member_true(w, "exact") ? "" : "about ");
 		buf_str(&b, COUNTED((uint64_t)waiting, "row"));
 		buf_printf(&b, ", %s parked", state_parked_text(text, w));
 		put_growth(&b, w);
@@ -197,9 +194,9 @@ say_messages(const struct ctl *c, const json_t *status)
 	say_member(c, "oldest", &b);
 
 	if (json_is_object(d)) {
-		buf_printf(&b, "%s%s in the last hour", json_is_true(
-		    json_object_get(d, "exact")) ? "" : "about ",
-		    COUNTED((uint64_t)member_number(d, "last_hour"), "row"));
+		buf_printf(&b, "%s%s in the last hour", member_true(d, "exact")
+		    ? "" : "about ", COUNTED((uint64_t)member_number(d,
+		    "last_hour"), "row"));
 		say_member(c, "delivered", &b);
 	}
 	if (!json_is_object(dead))
@@ -386,8 +383,7 @@ say_reasons(const struct ctl *c, const json_t *workers, const json_t *problems)
 	json_array_foreach(workers, i, w)
 		if ((why = member_text(w, "why")) != NULL && *why != '\0' &&
 		    !is_told(problems, why))
-			json_object_set_new(times, why, json_integer(
-			    member_number(times, why) + 1));
+			member_add(times, why, 1);
 	json_object_foreach(times, why, n) {
 		buf_str(&b, COUNTED((uint64_t)json_integer_value(n), "worker"));
 		buf_printf(&b, ": %s", why);
@@ -417,7 +413,7 @@ say_reload(const struct ctl *c, const json_t *reload)
 
 	if (!json_is_object(reload))
 		return;
-	if (!json_is_true(json_object_get(reload, "accepted"))) {
+	if (!member_true(reload, "accepted")) {
 		buf_printf(&b, "refused %s ago", whole_seconds(moment_age_ms(
 		    member_text(reload, "at"))).text);
 		say_member(c, "reload", &b);
@@ -502,7 +498,7 @@ say_topics(const struct ctl *c, const json_t *topics)
 		    i == TOPICS_SHOWN ? "..." : member_text(o, "topic"));
 		if (i == TOPICS_SHOWN)
 			break;
-		if (json_is_true(json_object_get(o, "exists")))
+		if (member_true(o, "exists"))
 			buf_printf(&b, " (partitions %lld, replicas %lld)",
 			    member_number(o, "partitions"),
 			    member_number(o, "replicas"));

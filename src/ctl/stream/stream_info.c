@@ -34,8 +34,8 @@ put_config(json_t *o, const json_t *config)
 	put_copy(o, "retention", config, "retention");
 	put_copy(o, "storage", config, "storage");
 	put_copy(o, "replicas", config, "num_replicas");
-	json_object_set_new(o, "duplicate_window_ms", json_integer(
-	    (json_int_t)(member_number(config, "duplicate_window") / MS_NS)));
+	member_set(o, "duplicate_window_ms", (json_int_t)
+	    (member_number(config, "duplicate_window") / MS_NS));
 	json_object_set_new(o, "max_messages",
 	    limit_json(config, "max_msgs", 1));
 	json_object_set_new(o, "max_bytes",
@@ -48,32 +48,28 @@ put_config(json_t *o, const json_t *config)
 	    limit_json(config, "max_msgs_per_subject", 1));
 	put_copy(o, "discard", config, "discard");
 	json_object_set_new(o, "sealed",
-	    json_boolean(json_is_true(json_object_get(config, "sealed"))));
-}
-
-static void
-put_messages(json_t *o, const json_t *state)
-{
-	put_copy(o, "messages", state, "messages");
-	put_copy(o, "bytes", state, "bytes");
-	put_copy(o, "first_sequence", state, "first_seq");
-	put_copy(o, "last_sequence", state, "last_seq");
-	put_copy(o, "consumers", state, "consumer_count");
+	    json_boolean(member_true(config, "sealed")));
 }
 
 static json_t *
 info_json(const struct ctl *c, const struct buf *answer)
 {
-	json_t	*info = json_loadb(answer->data, answer->len, 0, NULL);
-	json_t	*config = json_object_get(info, "config");
-	json_t	*o = json_pack("{s:s, s:b}", "stream", c->conf->nats.stream,
-		    "exists", config != NULL);
+	json_t		*info = json_loadb(answer->data, answer->len, 0, NULL);
+	json_t		*config = json_object_get(info, "config");
+	json_t		*o = json_pack("{s:s, s:b}", "stream",
+			    c->conf->nats.stream, "exists", config != NULL);
+	const json_t	*state;
 
 	if (config != NULL) {
 		put_config(o, config);
 		put_copy(o, "created", info, "created");
 		put_copy(o, "domain", info, "domain");
-		put_messages(o, json_object_get(info, "state"));
+		state = json_object_get(info, "state");
+		put_copy(o, "messages", state, "messages");
+		put_copy(o, "bytes", state, "bytes");
+		put_copy(o, "first_sequence", state, "first_seq");
+		put_copy(o, "last_sequence", state, "last_seq");
+		put_copy(o, "consumers", state, "consumer_count");
 	}
 	json_object_set_new(o, "findings", broker_verdict(c, answer));
 	json_decref(info);
@@ -130,7 +126,7 @@ show_info(const struct ctl *c, const struct buf *answer)
 		print_object(c, o);
 		return status;
 	}
-	if (json_is_true(json_object_get(o, "exists")))
+	if (member_true(o, "exists"))
 		print_object(c, in_words(o));
 	if (none)
 		display_print(stdout, "ok      the daemon can use this "

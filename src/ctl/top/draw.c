@@ -45,37 +45,6 @@ draw_columns(const struct ui *u)
 
 /* Head and keys */
 
-/* At the right the time, and "data of 12 s ago". */
-static void
-put_head(struct canvas *to, const struct model *m, const struct ui *u,
-    int64_t now)
-{
-	const char	*outbox = member_text(model_part(m, "outbox"), "name");
-	int64_t		 age = now - m->round_at;
-	bool		 old = m->round_at != 0 && age >= STALE_MS;
-	struct buf	 b = { 0 };
-	int		 used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD,
-			    "outboxctl top");
-	char		 at[16];
-	time_t		 t = time(NULL);
-	struct tm	 tm;
-
-	if (outbox != NULL && to->cols >= 60) {
-		buf_printf(&b, "  outbox: %s", outbox);
-		canvas_put(to, 0, used, to->cols / 2, STYLE_DIM, b.data);
-		buf_clear(&b);
-	}
-	strftime(at, sizeof(at), "%H:%M:%S", localtime_r(&t, &tm));
-	if (u->paused)
-		buf_str(&b, "paused, ");
-	if (old)
-		buf_printf(&b, "data of %lld s ago, ", (long long)age / 1000);
-	buf_printf(&b, " %s", at);
-	canvas_put_right(to, 0, 20, to->cols - 20, u->paused || old ?
-	    STYLE_WARN : STYLE_DIM, b.data);
-	buf_free(&b);
-}
-
 static void
 put_keys(struct canvas *to, const struct ui *u)
 {
@@ -327,15 +296,42 @@ draw_help(struct canvas *to, struct ui *u)
 void
 draw(struct canvas *to, const struct model *m, struct ui *u, int64_t now)
 {
-	struct place	all = { 1, 0, to->rows - EDGES, to->cols };
-	struct content	c;
+	struct place	 all = { 1, 0, to->rows - EDGES, to->cols };
+	struct content	 c;
+	const char	*outbox;
+	int64_t		 age;
+	bool		 old;
+	struct buf	 b = { 0 };
+	int		 used;
+	char		 at[16];
+	time_t		 t;
+	struct tm	 tm;
 
 	if (to->cols < LAYOUT_MIN_COLS || to->rows < LAYOUT_MIN_ROWS) {
 		canvas_put(to, 0, 0, to->cols, STYLE_PLAIN,
 		    "needs 40 columns, 10 lines");
 		return;
 	}
-	put_head(to, m, u, now);
+	/* At the right the time, and "data of 12 s ago". */
+	outbox = member_text(model_part(m, "outbox"), "name");
+	age = now - m->round_at;
+	old = m->round_at != 0 && age >= STALE_MS;
+	used = canvas_put(to, 0, 0, to->cols, STYLE_BOLD, "outboxctl top");
+	t = time(NULL);
+	if (outbox != NULL && to->cols >= 60) {
+		buf_printf(&b, "  outbox: %s", outbox);
+		canvas_put(to, 0, used, to->cols / 2, STYLE_DIM, b.data);
+		buf_clear(&b);
+	}
+	strftime(at, sizeof(at), "%H:%M:%S", localtime_r(&t, &tm));
+	if (u->paused)
+		buf_str(&b, "paused, ");
+	if (old)
+		buf_printf(&b, "data of %lld s ago, ", (long long)age / 1000);
+	buf_printf(&b, " %s", at);
+	canvas_put_right(to, 0, 20, to->cols - 20, u->paused || old ?
+	    STYLE_WARN : STYLE_DIM, b.data);
+	buf_free(&b);
 	if (u->page == UI_ALL) {
 		draw_all(to, m, u, now);
 	} else if (u->page == UI_PANEL) {

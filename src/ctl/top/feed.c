@@ -51,8 +51,7 @@ end_round(struct feed *f, int64_t now)
 		    json_boolean(state_is_gone(w, orphans)));
 	json_decref(orphans);
 	json_object_set_new(round, "totals", state_totals(c));
-	json_object_set_new(round, "lease_ms",
-	    json_integer(c->conf->worker.lease_ttl));
+	member_set(round, "lease_ms", c->conf->worker.lease_ttl);
 	f->round = NULL;
 	f->asked = 0;
 	f->ask_at = now + f->pause_ms;

@@ -147,39 +147,6 @@ show_rank(struct widths *w, const struct grid_column *c, int rank, int width)
 	return left;
 }
 
-/* Measure the columns, and share the width among them. */
-static void
-fit_columns(struct widths *w, const json_t *rows, const struct grid_column *c,
-    int width)
-{
-	int	 rank = RANKS, left;
-	json_t	*row;
-	size_t	 i;
-
-	for (int k = 0; c[k].name != NULL; k++) {
-		w->natural[k] = display_width(c[k].title);
-		json_array_foreach(rows, i, row) {
-			struct buf	b = text_of(row, &c[k]);
-			int		n = display_width(b.data);
-
-			if (n > w->natural[k])
-				w->natural[k] = n;
-			buf_free(&b);
-		}
-	}
-	while ((left = show_rank(w, c, rank, width)) < 0 && rank > 0)
-		rank--;
-	for (int k = 0; c[k].name != NULL && left > 0; k++) {
-		int more = w->natural[k] - w->shown[k];
-
-		if ((c[k].flags & GRID_FLEXIBLE) == 0 || w->shown[k] == 0)
-			continue;
-		more = more < left ? more : left;
-		w->shown[k] += more;
-		left -= more;
-	}
-}
-
 /* Add a row; NULL: the titles. */
 static void
 draw_row(struct canvas *to, const struct widths *w,
@@ -224,8 +191,32 @@ grid_draw(struct canvas *to, const json_t *rows, const struct grid_column *c,
 	struct widths	 w;
 	json_t		*row;
 	size_t		 i;
+	int		 rank = RANKS;
+	int		 left;
 
-	fit_columns(&w, rows, c, to->cols);
+	/* Measure the columns, and share the width among them. */
+	for (int k = 0; c[k].name != NULL; k++) {
+		w.natural[k] = display_width(c[k].title);
+		json_array_foreach(rows, i, row) {
+			struct buf	b = text_of(row, &c[k]);
+			int		n = display_width(b.data);
+
+			if (n > w.natural[k])
+				w.natural[k] = n;
+			buf_free(&b);
+		}
+	}
+	while ((left = show_rank(&w, c, rank, to->cols)) < 0 && rank > 0)
+		rank--;
+	for (int k = 0; c[k].name != NULL && left > 0; k++) {
+		int more = w.natural[k] - w.shown[k];
+
+		if ((c[k].flags & GRID_FLEXIBLE) == 0 || w.shown[k] == 0)
+			continue;
+		more = more < left ? more : left;
+		w.shown[k] += more;
+		left -= more;
+	}
 	draw_row(to, &w, c, o, NULL, 0);
 	json_array_foreach(rows, i, row)
 		draw_row(to, &w, c, o, row, (int)i == cursor ?

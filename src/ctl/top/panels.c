@@ -101,12 +101,6 @@ put_fact(struct facts *f, const char *name, int style)
 	buf_clear(&f->text);
 }
 
-static bool
-is_exact(const json_t *o)
-{
-	return json_is_true(json_object_get(o, "exact"));
-}
-
 static void
 put_fleet(struct facts *f)
 {
@@ -145,8 +139,8 @@ put_backlog(struct facts *f)
 	char		 parked[STATE_PARKED_SIZE];
 
 	if (json_is_object(w))
-		buf_printf(&f->text, "%s%s", is_exact(w) ? "" : "about ",
-		    DISPLAY_NUMBER(member_number(w, "waiting")));
+		buf_printf(&f->text, "%s%s", member_true(w, "exact") ? "" :
+		    "about ", DISPLAY_NUMBER(member_number(w, "waiting")));
 	else
 		buf_str(&f->text, "not counted");
 	if (growth != 0)
@@ -182,9 +176,9 @@ put_messages(struct facts *f)
 	else
 		buf_str(&f->text, "no daemon on this host");
 	if (json_is_object(delivered))
-		buf_printf(&f->text, ", %s%s in 1 h", is_exact(delivered) ?
-		    "" : "~", DISPLAY_NUMBER(member_number(delivered,
-		    "last_hour")));
+		buf_printf(&f->text, ", %s%s in 1 h",
+		    member_true(delivered, "exact") ? "" : "~",
+		    DISPLAY_NUMBER(member_number(delivered, "last_hour")));
 	put_fact(f, "delivered", STYLE_PLAIN);
 
 	if (!json_is_object(dead))

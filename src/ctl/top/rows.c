@@ -57,9 +57,9 @@ state_of(const json_t *worker, const json_t *line, const json_t *status)
 {
 	const char	*kernel = member_text(line, "kernel_state");
 
-	if (json_is_true(json_object_get(worker, "gone")))
+	if (member_true(worker, "gone"))
 		return "dead";
-	if (!json_is_true(json_object_get(worker, "live")))
+	if (!member_true(worker, "live"))
 		return "expired";
 	if (is_silent(status, member_text(worker, "id")))
 		return "silent";
@@ -99,8 +99,8 @@ rows_of_workers(const json_t *round, const json_t *before)
 		    line, status)));
 		json_object_set_new(row, "beat_ms", beat < 0 ? json_null() :
 		    json_integer(beat));
-		json_object_set_new(row, "since_ms", json_integer(
-		    moment_age_ms(member_text(w, "started_at"))));
+		member_set(row, "since_ms",
+		    moment_age_ms(member_text(w, "started_at")));
 		/* What it delivered in a second; null: it is not known. */
 		json_object_set_new(row, "rate", line == NULL ||
 		    former == NULL || ms <= 0 ? json_null() :
@@ -148,7 +148,7 @@ rows_of_partitions(const json_t *round)
 				json_object_set_new(row, "owner",
 				    rows_short_id(owner));
 			/* Of a former count; its rows are still being sent. */
-			if (json_is_true(json_object_get(p, "obsolete")))
+			if (member_true(p, "obsolete"))
 				json_object_set_new(row, "state",
 				    json_string("draining"));
 		}

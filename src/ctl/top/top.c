@@ -90,12 +90,29 @@ wait_for_news(struct view *v)
 	}
 }
 
-static void
-look(struct view *v)
+static int64_t
+seconds_of(const struct args *a)
 {
-	char	*line;
-	int	 key, rows, cols;
+	return a->nrest == 0 ? 1 : strtonum(a->rest[0], 1, SECONDS_MAX, NULL);
+}
 
+static int
+view(struct ctl *c, struct view *v)
+{
+	struct err	 e;
+	char		*line;
+	int		 key, rows, cols;
+
+	feed_begin(&v->feed, c, seconds_of(&c->args) * 1000);
+	/* The first round is under way while the picture is made. */
+	take_rounds(v, clock_ms());
+	take_signals();
+	if (terminal_begin(&e) < 0) {
+		feed_end(&v->feed);
+		return ctl_refuse("use outboxctl status --watch", "%s",
+		    e.text);
+	}
+	ui_begin(&v->ui);
 	while (!v->ui.quit && got_term == 0 && got_hup == 0) {
 		take_rounds(v, clock_ms());
 		while ((line = master_lines_next(&v->lines)) != NULL) {
@@ -119,30 +136,6 @@ look(struct view *v)
 		else if (sig_took(&got_resize))
 			terminal_again();
 	}
-}
-
-static int64_t
-seconds_of(const struct args *a)
-{
-	return a->nrest == 0 ? 1 : strtonum(a->rest[0], 1, SECONDS_MAX, NULL);
-}
-
-static int
-view(struct ctl *c, struct view *v)
-{
-	struct err	e;
-
-	feed_begin(&v->feed, c, seconds_of(&c->args) * 1000);
-	/* The first round is under way while the picture is made. */
-	take_rounds(v, clock_ms());
-	take_signals();
-	if (terminal_begin(&e) < 0) {
-		feed_end(&v->feed);
-		return ctl_refuse("use outboxctl status --watch", "%s",
-		    e.text);
-	}
-	ui_begin(&v->ui);
-	look(v);
 	feed_end(&v->feed);
 	signal(SIGTTOU, SIG_IGN);
 	terminal_end();

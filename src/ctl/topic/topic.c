@@ -29,19 +29,6 @@ ask(const struct ctl *c, int *status)
 	return topics;
 }
 
-static void
-say_topic(const struct ctl *c, json_t *o)
-{
-	json_t	*shown = json_copy(o);
-	char	*what = xasprintf("topic %s", member_text(o, "topic"));
-
-	json_object_del(shown, "findings");
-	json_object_del(shown, "exists");
-	print_object(c, shown);
-	print_verdict(c, what, json_object_get(o, "findings"));
-	free(what);
-}
-
 int
 topic_info(struct ctl *c)
 {
@@ -50,8 +37,17 @@ topic_info(struct ctl *c)
 	size_t	 i, k;
 
 	json_array_foreach(topics, i, o) {
-		if (!c->args.json)
-			say_topic(c, o);
+		if (!c->args.json) {
+			json_t	*shown = json_copy(o);
+			char	*what = xasprintf("topic %s", member_text(o,
+			    "topic"));
+
+			json_object_del(shown, "findings");
+			json_object_del(shown, "exists");
+			print_object(c, shown);
+			print_verdict(c, what, json_object_get(o, "findings"));
+			free(what);
+		}
 		json_array_foreach(json_object_get(o, "findings"), k, f)
 			if (strcmp(member_text(f, "level"), "fail") == 0)
 				status = CTL_FAILED;
@@ -67,7 +63,7 @@ static int
 add(const struct ctl *c, const json_t *o, uint64_t *added)
 {
 	const char	*name = member_text(o, "topic");
-	bool		 exists = json_is_true(json_object_get(o, "exists"));
+	bool		 exists = member_true(o, "exists");
 	struct err	 e;
 
 	if (!exists && kafka_topic_add(c->conf, name, c->args.partitions,
