@@ -400,6 +400,9 @@ char		*conf_http_header(const struct conf_header *, struct err *);
 /* The row of each person whom a proxy names and who has none. */
 #define CONF_ANYBODY	"*"
 
+/* The row of all topics in outbox.tables.streams; no stream has this name. */
+#define CONF_TOPICS	"topics of Kafka"
+
 /*
  * Can this text be the name of a person: printable ASCII without a blank, not
  * too long, and not one of these two?

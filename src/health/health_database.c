@@ -136,52 +136,6 @@ judge_gone(struct health *h, const json_t *o)
 	    (long long)health_number(o, "gone_last"));
 }
 
-/* Newer tables may mean something else, so no worker touches them. */
-static void
-judge_version(struct health *h)
-{
-	const json_t	*schema = json_object_get(h->state, "schema");
-	long long	 newest = health_number(schema, "newest");
-
-	if (newest > 0)
-		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
-		    "install a newer outbox-master on this host, and start it "
-		    "again",
-		    "the tables have schema version %s, and this program knows "
-		    "%lld at most: it sends no message",
-		    health_text(schema, "version"), newest);
-}
-
-static void
-judge_missing_rights(struct health *h)
-{
-	const json_t	*o;
-	size_t		 i;
-
-	json_array_foreach(json_object_get(h->state, "rights"), i, o)
-		health_add(h, json_is_false(json_object_get(o, "needed")) ?
-		    HEALTH_OPTIONAL_RIGHTS : HEALTH_RIGHTS,
-		    (struct health_about){ 0 },
-		    health_text(o, "sql"), "%s: %s", health_text(o, "what"),
-		    health_text(o, "cost"));
-}
-
-static void
-judge_missing_tables(struct health *h)
-{
-	const json_t	*o;
-	size_t		 i;
-
-	json_array_foreach(json_object_get(h->state, "missing"), i, o)
-		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
-		    NULL, json_pack("{s:O}", "table",
-		    json_object_get(o, "table")) },
-		    "outboxctl setup --no-event creates it, then outboxctl "
-		    "reload", "the table %s is missing, or this account may "
-		    "not see it: %s", health_text(o, "table"),
-		    health_text(o, "cost"));
-}
-
 /* Where the outbox is alone, it is known which rows are gone. */
 static void
 judge_missing_rows(struct health *h)
@@ -198,42 +152,54 @@ judge_missing_rows(struct health *h)
 		judge_gone(h, outbox);
 }
 
-/* It was dropped, or an application's table never had it. */
-static void
-judge_missing_index(struct health *h)
+void
+health_judge_database(struct health *h)
 {
+	const json_t	*schema, *o;
+	long long	 newest, wait_s;
+	size_t		 i;
+
+	judge_database(h);
+	/* Newer tables may mean something else, so no worker touches them. */
+	schema = json_object_get(h->state, "schema");
+	newest = health_number(schema, "newest");
+	if (newest > 0)
+		health_add(h, HEALTH_SCHEMA_NEWER, (struct health_about){ 0 },
+		    "install a newer outbox-master on this host, and start it "
+		    "again",
+		    "the tables have schema version %s, and this program knows "
+		    "%lld at most: it sends no message",
+		    health_text(schema, "version"), newest);
+	json_array_foreach(json_object_get(h->state, "rights"), i, o)
+		health_add(h, json_is_false(json_object_get(o, "needed")) ?
+		    HEALTH_OPTIONAL_RIGHTS : HEALTH_RIGHTS,
+		    (struct health_about){ 0 },
+		    health_text(o, "sql"), "%s: %s", health_text(o, "what"),
+		    health_text(o, "cost"));
+	json_array_foreach(json_object_get(h->state, "missing"), i, o)
+		health_add(h, HEALTH_MISSING_TABLE, (struct health_about){
+		    NULL, json_pack("{s:O}", "table",
+		    json_object_get(o, "table")) },
+		    "outboxctl setup --no-event creates it, then outboxctl "
+		    "reload", "the table %s is missing, or this account may "
+		    "not see it: %s", health_text(o, "table"),
+		    health_text(o, "cost"));
+	judge_missing_rows(h);
+	judge_clock(h);
+	/* It was dropped, or an application's table never had it. */
 	if (json_is_null(json_object_get(h->state, "backlog")) &&
 	    !health_has(h, HEALTH_DATABASE))
 		health_add(h, HEALTH_MISSING_INDEX, (struct health_about){ 0 },
 		    "as an administrator, outboxctl schema upgrade --admin "
-		    "root adds it", "the table %s has no index that begins with "
-		    "published_at: each claim sorts all that waits, which is "
-		    "not counted", conf_outbox_table(h->conf));
-}
-
-static void
-judge_wait_timeout(struct health *h)
-{
-	long long	wait_s = health_number(json_object_get(h->state,
-			    "server"), "wait_timeout");
-
+		    "root adds it", "the table %s has no index that begins "
+		    "with published_at: each claim sorts all that waits, which "
+		    "is not counted", conf_outbox_table(h->conf));
+	wait_s = health_number(json_object_get(h->state, "server"),
+	    "wait_timeout");
 	if (wait_s > 0 && wait_s < WAIT_TIMEOUT_S)
 		health_add(h, HEALTH_WAIT_TIMEOUT, (struct health_about){ 0 },
 		    "SET GLOBAL wait_timeout = 28800, and in my.cnf", "the "
 		    "server closes connections that are idle for %lld s "
 		    "(wait_timeout): those of the daemon set it higher, but "
 		    "a proxy or a pool of producers may lose theirs", wait_s);
-}
-
-void
-health_judge_database(struct health *h)
-{
-	judge_database(h);
-	judge_version(h);
-	judge_missing_rights(h);
-	judge_missing_tables(h);
-	judge_missing_rows(h);
-	judge_clock(h);
-	judge_missing_index(h);
-	judge_wait_timeout(h);
 }

@@ -53,20 +53,6 @@ judge_workers(struct health *h)
 	buf_free(&remedy);
 }
 
-static void
-judge_back(struct health *h, const json_t *host)
-{
-	const char	*name = health_text(host, "host");
-	long long	 n = health_number(host, "workers");
-
-	health_add(h, HEALTH_HOST_STANDS_BACK, (struct health_about){
-	    NULL, json_pack("{s:s}", "host", name) },
-	    "on that host outboxctl logs tells why",
-	    "%s does not reach %s, and others do: %lld of its workers %s, and "
-	    "the partitions are theirs", name, health_text(host, "away"), n,
-	    n == 1 ? "stands back" : "stand back");
-}
-
 #define NAMES	4	/* of hosts; more are counted */
 
 /* If no worker is alive, there is a worse problem. */
@@ -219,24 +205,9 @@ judge_stream(struct health *h, const json_t *s)
 {
 	const char	*name = health_text(s, "name");
 	json_t		*stream = json_object_get(s, "name");
-	/* A stream's name has no blanks; this is "topics of Kafka". */
-	bool		 topics = strchr(name, ' ') != NULL;
+	const struct driver_traits	*to = traits_of_audit(name);
 
-	if (topics && health_number(s, "lost") > 0)
-		health_add(h, HEALTH_LOST_MESSAGES, (struct health_about){
-		    health_member(s, "lost_at"), json_pack("{s:O, s:O, s:O}",
-		    "stream", stream,
-		    "first", json_object_get(s, "lost_first"),
-		    "last", json_object_get(s, "lost_last")) },
-		    "outboxctl stream republish sends them again, outboxctl "
-		    "stream forget accepts the loss",
-		    "%s have lost %lld messages that they had acknowledged, "
-		    "of the rows %lld to %lld, and with kafka.recover: report "
-		    "nothing is sent again", name,
-		    (long long)health_number(s, "lost"),
-		    (long long)health_number(s, "lost_first"),
-		    (long long)health_number(s, "lost_last"));
-	else if (health_number(s, "lost") > 0)
+	if (health_number(s, "lost") > 0)
 		health_add(h, HEALTH_LOST_MESSAGES, (struct health_about){
 		    health_member(s, "lost_at"), json_pack("{s:O, s:O, s:O}",
 		    "stream", stream,
@@ -244,12 +215,13 @@ judge_stream(struct health *h, const json_t *s)
 		    "last", json_object_get(s, "lost_last")) },
 		    "outboxctl stream republish sends them again (--dry-run "
 		    "counts), outboxctl stream forget accepts the loss",
-		    "stream %s has lost %lld messages that it had "
-		    "acknowledged, sequences %lld to %lld, and with "
-		    "nats.recover: report nothing is sent again", name,
-		    (long long)health_number(s, "lost"),
+		    "%s%s lost %lld messages that were acknowledged, %s %lld "
+		    "to %lld, and with %s: report nothing is sent again",
+		    to->audit.before, name, (long long)health_number(s, "lost"),
+		    to->audit.numbers,
 		    (long long)health_number(s, "lost_first"),
-		    (long long)health_number(s, "lost_last"));
+		    (long long)health_number(s, "lost_last"),
+		    to->audit.recover);
 	/* Who removed them on purpose has to say so: it may be damage, too. */
 	if (health_number(s, "missing") > 0)
 		health_add(h, HEALTH_MISSING_MESSAGES, (struct health_about){
@@ -267,8 +239,8 @@ judge_stream(struct health *h, const json_t *s)
 		    health_member(s, "alarm_at"), json_pack("{s:O}", "stream",
 		    stream) }, "outboxctl stream republish sends what it lacks "
 		    "(--dry-run counts), outboxctl stream forget accepts it",
-		    "%s%s%s %s", topics ? "" : "stream ", name, topics ? ":" :
-		    "", health_text(s, "alarm"));
+		    "%s%s%s %s", to->audit.before, name, to->audit.behind,
+		    health_text(s, "alarm"));
 	if (health_text(s, "rival")[0] != '\0')
 		judge_rival(h, s);
 	else if (health_number(s, "phantoms") > 0)
@@ -344,8 +316,17 @@ health_judge_fleet(struct health *h)
 		    "partitions have no worker: %lld, for up to %s",
 		    (long long)health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
-	json_array_foreach(json_object_get(workers, "back"), i, host)
-		judge_back(h, host);
+	json_array_foreach(json_object_get(workers, "back"), i, host) {
+		const char	*name = health_text(host, "host");
+		long long	 n = health_number(host, "workers");
+
+		health_add(h, HEALTH_HOST_STANDS_BACK, (struct health_about){
+		    NULL, json_pack("{s:s}", "host", name) }, "on that host "
+		    "outboxctl logs tells why", "%s does not reach %s, and "
+		    "others do: %lld of its workers %s, and the partitions are "
+		    "theirs", name, health_text(host, "away"), n, n == 1 ?
+		    "stands back" : "stand back");
+	}
 	judge_vanished(h, json_object_get(workers, "vanished"));
 	judge_strays(h);
 	judge_counts(h);

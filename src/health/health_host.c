@@ -343,43 +343,8 @@ judge_vanished_numbers(struct health *h, const json_t *janitor)
 #define VANISHED_MS	(10 * 60 * 1000)
 #define VANISHED_FEW	20	/* of the last 100 rows: taken back on purpose */
 
-/* What the listener has seen is told, or else what the janitor guesses. */
-static void
-judge_vanished(struct health *h, const json_t *here)
-{
-	const json_t	*listener = json_object_get(here, "listener");
-	const json_t	*janitor = json_object_get(here, "janitor");
-
-	if (health_number(listener, "vanished_last") >= VANISHED_FEW &&
-	    health_number(listener, "vanished_ms") <= VANISHED_MS)
-		judge_vanished_rows(h, listener);
-	else if (health_number(janitor, "vanished") > 0)
-		judge_vanished_numbers(h, janitor);
-}
-
 /* The master starts it again at once, and later if it dies soon. */
 #define MONITOR_GONE_MS	3000
-
-static void
-judge_monitor(struct health *h, const json_t *here)
-{
-	const char	*why = health_text(json_object_get(here, "monitor"),
-			    "why");
-	long long	 gone = health_number(here, "monitor_gone_ms");
-
-	if (gone >= MONITOR_GONE_MS)
-		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
-		    "outboxctl logs tells why", "the monitor has not run for "
-		    "%s", duration_words(gone).text);
-	else if (why[0] != '\0')
-		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
-		    strncmp(why, TOKEN, strlen(TOKEN)) == 0 ?
-		    "correct the file, then outboxctl reload" :
-		    "end what uses the address (ss -lxtp), or change "
-		    "monitor.socket or monitor.listen, then outboxctl reload",
-		    "the monitor: %s",
-		    why);
-}
 
 static void
 judge_log(struct health *h, const json_t *here)
@@ -464,6 +429,9 @@ health_judge_host(struct health *h)
 	const json_t	*here = json_object_get(h->state, "this_host");
 	json_t		*told = json_object(), *worker;
 	size_t		 i;
+	const json_t	*listener, *janitor;
+	const char	*why;
+	long long	 gone;
 
 	judge_file(h);
 	if (!json_is_object(here))
@@ -475,11 +443,32 @@ health_judge_host(struct health *h)
 	judge_rows(h, here);
 	judge_helper(h, "listener", json_object_get(here, "listener"), told);
 	judge_helper(h, "janitor", json_object_get(here, "janitor"), told);
-	judge_monitor(h, here);
+	why = health_text(json_object_get(here, "monitor"), "why");
+	gone = health_number(here, "monitor_gone_ms");
+	if (gone >= MONITOR_GONE_MS)
+		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
+		    "outboxctl logs tells why", "the monitor has not run for "
+		    "%s", duration_words(gone).text);
+	else if (why[0] != '\0')
+		health_add(h, HEALTH_MONITOR, (struct health_about){ 0 },
+		    strncmp(why, TOKEN, strlen(TOKEN)) == 0 ?
+		    "correct the file, then outboxctl reload" :
+		    "end what uses the address (ss -lxtp), or change "
+		    "monitor.socket or monitor.listen, then outboxctl reload",
+		    "the monitor: %s",
+		    why);
 	judge_reload(h, here);
 	health_judge_destinations(h, here);
 	judge_sent_again(h, here);
-	judge_vanished(h, here);
+	/* What the listener has seen is told, or else what the janitor
+	   guesses. */
+	listener = json_object_get(here, "listener");
+	janitor = json_object_get(here, "janitor");
+	if (health_number(listener, "vanished_last") >= VANISHED_FEW &&
+	    health_number(listener, "vanished_ms") <= VANISHED_MS)
+		judge_vanished_rows(h, listener);
+	else if (health_number(janitor, "vanished") > 0)
+		judge_vanished_numbers(h, janitor);
 	judge_log(h, here);
 	json_decref(told);
 }

@@ -146,28 +146,6 @@ judge_refused(struct health *h, const json_t *b)
 	buf_free(&own);
 }
 
-/* In place of dead letters: a person has to decide. */
-static void
-judge_held(struct health *h)
-{
-	const json_t	*held = json_object_get(h->state, "held");
-	const char	*error = health_text(held, "error");
-	long long	 first = health_number(held, "first");
-
-	if (health_number(held, "messages") == 0)
-		return;
-	if (strncmp(error, HELD, strlen(HELD)) == 0)
-		error += strlen(HELD);
-	health_add(h, HEALTH_HELD, (struct health_about){
-	    health_member(held, "since"), json_pack("{s:I}", "sequence",
-	    (json_int_t)first) }, "correct what refuses them, then outboxctl "
-	    "keys retry --all tries them again; outboxctl keys bury --all "
-	    "makes them dead letters, and their keys go on", "messages that "
-	    "are held, with their keys, and were to be dead letters: %lld; "
-	    "the first is %lld: %s", (long long)health_number(held,
-	    "messages"), first, error);
-}
-
 /* New dead letters; one that halts a key is told with its key instead. */
 static void
 judge_dead(struct health *h)
@@ -211,6 +189,9 @@ health_judge_keys(struct health *h)
 			    "refused")) > 0;
 	json_t		*w, *b;
 	size_t		 i;
+	const json_t	*held;
+	const char	*error;
+	long long	 first;
 
 	/* Then a refusal is told, and why: by its subject, or by the pause. */
 	json_array_foreach(json_object_get(here, "workers"), i, w)
@@ -225,6 +206,21 @@ health_judge_keys(struct health *h)
 		else if (strcmp(reason, "refused") == 0 && !told)
 			judge_refused(h, b);
 	}
-	judge_held(h);
+	/* In place of dead letters: a person has to decide. */
+	held = json_object_get(h->state, "held");
+	error = health_text(held, "error");
+	first = health_number(held, "first");
+	if (health_number(held, "messages") != 0) {
+		if (strncmp(error, HELD, strlen(HELD)) == 0)
+			error += strlen(HELD);
+		health_add(h, HEALTH_HELD, (struct health_about){
+		    health_member(held, "since"), json_pack("{s:I}", "sequence",
+		    (json_int_t)first) }, "correct what refuses them, then "
+		    "outboxctl keys retry --all tries them again; outboxctl "
+		    "keys bury --all makes them dead letters, and their keys "
+		    "go on", "messages that are held, with their keys, and "
+		    "were to be dead letters: %lld; the first is %lld: %s",
+		    (long long)health_number(held, "messages"), first, error);
+	}
 	judge_dead(h);
 }

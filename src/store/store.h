@@ -839,9 +839,6 @@ int	store_reset(struct store *, const struct acked *, size_t n,
  * store_topics.c - what Kafka has acknowledged, and whether it is still there
  */
 
-/* The name of the row of all topics among the streams; no stream has it. */
-#define STORE_TOPICS	"topics of Kafka"
-
 /* As a suspicion, by an operator: send all again that topics lack. */
 #define STORE_REFILL	"refill"
 

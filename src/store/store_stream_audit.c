@@ -55,7 +55,7 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	store_sql(s, "SELECT s.created, FIND_IN_SET(:server, s.servers) > 0, "
 	    "s.prefix <> '' AND s.prefix <> :prefix OR EXISTS (SELECT 1 "
 	    "FROM {streams} AS o WHERE o.name <> s.name "
-	    "AND o.name <> '" STORE_TOPICS "' "
+	    "AND o.name <> '" CONF_TOPICS "' "
 	    "AND o.checked_at > COALESCE(s.checked_at, s.known_since)), "
 	    "GREATEST(s.known_since, COALESCE(s.checked_at - "
 	    "INTERVAL :doubt SECOND, s.known_since)), s.known_since, "

@@ -14,7 +14,7 @@
 
 #include "util/xalloc.h"
 
-#define MINE	" WHERE name = '" STORE_TOPICS "' AND scrubber = :me"
+#define MINE	" WHERE name = '" CONF_TOPICS "' AND scrubber = :me"
 
 /* Workers with the former configuration send for so long at most. */
 #define FORMER_S	(5 * 60)
@@ -39,7 +39,7 @@ prepare_row(struct store *s, const char *conf, struct err *e)
 	bool		 there, same;
 
 	store_sql(s, "SELECT created FROM {streams} "
-	    "WHERE name = '" STORE_TOPICS "'");
+	    "WHERE name = '" CONF_TOPICS "'");
 	if ((rows = store_query(s, "topics", e)) == NULL)
 		return -1;
 	there = db_next(rows);
@@ -50,11 +50,11 @@ prepare_row(struct store *s, const char *conf, struct err *e)
 	if (there)
 		store_sql(s, "UPDATE {streams} SET created = :conf, "
 		    "known_since = {now} + INTERVAL :former SECOND "
-		    "WHERE name = '" STORE_TOPICS "'",
+		    "WHERE name = '" CONF_TOPICS "'",
 		    SQL_TEXT("conf", conf), SQL_NUMBER("former", FORMER_S));
 	else
 		store_sql(s, "INSERT IGNORE INTO {streams} (name, created) "
-		    "VALUES ('" STORE_TOPICS "', :conf)",
+		    "VALUES ('" CONF_TOPICS "', :conf)",
 		    SQL_TEXT("conf", conf));
 	return store_exec(s, "topics", NULL, e);
 }
@@ -66,7 +66,7 @@ store_topics_take(struct store *s, const char *me, int64_t ttl_ms,
 	struct db_rows	*rows;
 
 	if (prepare_row(s, conf, e) < 0 ||
-	    store_scrub_take(s, STORE_TOPICS, me, ttl_ms, &r->taken, e) < 0)
+	    store_scrub_take(s, CONF_TOPICS, me, ttl_ms, &r->taken, e) < 0)
 		return -1;
 	if (!r->taken)
 		return 0;

@@ -213,18 +213,18 @@ is "$(pending) $(stored)" '0 200' 'nats.recover report: nothing is sent again'
 lost() { problem lost_messages; }
 is_lost() { [ -n "$(lost)" ]; }
 within 10 'nats.recover report: the loss is a problem' is_lost
-like "$(lost)" '^stream EVENTS has lost 100 messages .*, sequences 201 to 300, .*: outboxctl stream republish' \
+like "$(lost)" '^stream EVENTS lost 100 messages .*, sequences 201 to 300, .*: outboxctl stream republish' \
     'nats.recover report: which messages, and what to do'
 ctl --json doctor
 is "$RC $(field '[.[] | select(.check == "lost_messages")] | length')" '1 1' \
     'nats.recover report: doctor tells the loss, too'
 stop_master "$MASTER"
 start_fleet
-like "$(lost)" '^stream EVENTS has lost 100 ' \
+like "$(lost)" '^stream EVENTS lost 100 ' \
     'nats.recover report: a restart does not forget the loss'
 ctl stream republish --dry-run
 like "$OUT" ', 100 are not$' 'stream republish --dry-run counts the lost ones'
-like "$(lost)" '^stream EVENTS has lost 100 ' 'and changes nothing'
+like "$(lost)" '^stream EVENTS lost 100 ' 'and changes nothing'
 ctl stream republish --yes
 like "$RC $OUT" '^0 .* 100 are sent again$' 'stream republish sends them again'
 is "$(lost)" '' 'stream republish: the problem is gone'
@@ -236,7 +236,7 @@ again
 within 10 'nats.recover report: another loss' is_lost
 ctl stream forget --dry-run
 is "$OUT" '1 stream report would be forgotten' 'stream forget --dry-run: the number'
-like "$(lost)" 'has lost 100 ' 'and changes nothing'
+like "$(lost)" 'lost 100 ' 'and changes nothing'
 ctl stream forget --yes
 is "$RC $OUT" '0 1 stream report forgotten' 'stream forget'
 is "$(lost)" '' 'stream forget: the problem is gone'

@@ -401,9 +401,19 @@ static const struct {
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"lost\": 3, \"lost_first\": 7, \"lost_last\": 9, \"lost_at\": "
 	  "\"2026-11-23T15:00:00Z\"}]}", "lost_messages ", 1, "stream EVENTS "
-	  "has lost 3 messages that it had acknowledged, sequences 7 to 9, and "
-	  "with nats.recover: report nothing is sent again: outboxctl stream "
+	  "lost 3 messages that were acknowledged, sequences 7 to 9, and with "
+	  "nats.recover: report nothing is sent again: outboxctl stream "
 	  "republish " },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": "
+	  "\"topics of Kafka\", \"lost\": 3, \"lost_first\": 7, "
+	  "\"lost_last\": 9}]}", "lost_messages ", 1, "topics of Kafka lost 3 "
+	  "messages that were acknowledged, rows 7 to 9, and with "
+	  "kafka.recover: report nothing is sent again: outboxctl stream "
+	  "republish " },
+	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": "
+	  "\"topics of Kafka\", \"alarm\": \"topic x lacks all\"}]}",
+	  "stream_alarm ", 1, "topics of Kafka: topic x lacks all: outboxctl "
+	  "stream republish " },
 	{ "{" ALIVE "\"this_host\": {}, \"streams\": [{\"name\": \"EVENTS\", "
 	  "\"missing\": 3, \"holes\": \"7-8,15\"}]}", "missing_messages ", 1,
 	  "stream EVENTS lacks 3 messages that it had acknowledged, sequences "

@@ -254,7 +254,7 @@ say_lists(const struct ctl *c, const json_t *status)
 		if (member_text(o, "checked_at") != NULL)
 			buf_str(&b, " ago");
 		put_scrub(&b, o);
-		say_member(c, strcmp(member_text(o, "name"), STORE_TOPICS) ==
+		say_member(c, strcmp(member_text(o, "name"), CONF_TOPICS) ==
 		    0 ? "audit" : "stream", &b);
 	}
 }

@@ -143,10 +143,10 @@ ask_janitor(struct ctl *c, void *asked, struct err *e)
 {
 	uint64_t	reported;
 
-	if (losses_clear(c, STORE_TOPICS, &reported, e) < 0)
+	if (losses_clear(c, CONF_TOPICS, &reported, e) < 0)
 		return -1;
 	store_sql(c->store, "UPDATE {streams} SET suspicion = '" STORE_REFILL
-	    "' WHERE name = '" STORE_TOPICS "'");
+	    "' WHERE name = '" CONF_TOPICS "'");
 	if (store_exec(c->store, "topics", asked, e) < 0)
 		return -1;
 	return *(uint64_t *)asked == 0 ? 0 : audit_note(c, 0, e);

@@ -2,6 +2,8 @@
 
 #include "drivers/traits/traits.h"
 
+#include <string.h>
+
 const struct driver_traits	*const traits[CONF_DRIVERS] = {
 	[DRIVER_NATS] = &traits_nats,
 	[DRIVER_HTTP] = &traits_http,
@@ -14,6 +16,21 @@ const struct driver_traits *
 traits_of(const struct conf *c, const struct conf_route *r)
 {
 	return traits[r == NULL ? c->publish.driver : r->driver];
+}
+
+const struct driver_traits *
+traits_of_audit(const char *row)
+{
+	const struct driver_traits	*bus = NULL;
+
+	for (size_t i = 0; i < CONF_DRIVERS; i++) {
+		if (traits[i]->audit.row != NULL &&
+		    strcmp(traits[i]->audit.row, row) == 0)
+			return traits[i];
+		if (traits[i]->has_stream)
+			bus = traits[i];
+	}
+	return bus;
 }
 
 static const char *

@@ -57,6 +57,16 @@ struct driver_traits {
 	/* Is that legal, as a whole?  -1: no, see err.  NULL: always. */
 	int		(*check)(const char *, size_t, struct err *);
 
+	/*
+	 * How losses are told that the audit found: of its row in
+	 * outbox_streams; NULL: of a row for each stream, which "stream " stands
+	 * before.  What the numbers of a loss count, and the key that says
+	 * whether it is sent again.
+	 */
+	struct {
+		const char	*row, *before, *behind, *numbers, *recover;
+	} audit;
+
 	/* Its part of the first line of a log file. */
 	struct traits_setting head[TRAITS_HEAD];
 
@@ -75,6 +85,9 @@ extern const struct driver_traits	*const traits[CONF_DRIVERS];
 /* Of a route's driver; NULL: of what no route takes. */
 const struct driver_traits *traits_of(const struct conf *,
 	    const struct conf_route *);
+
+/* Of the driver whose losses a row of outbox_streams tells. */
+const struct driver_traits *traits_of_audit(const char *row);
 
 /* The template of such messages; never NULL. */
 const char	*traits_template(const struct conf *,

@@ -96,6 +96,7 @@ const struct driver_traits traits_kafka = {
 	.own_template = offsetof(struct conf_route, subject),
 	.takes_key = takes_key,
 	.check = check_topic,
+	.audit = { CONF_TOPICS, "", ":", "rows", "kafka.recover" },
 	.head = {
 		{ "kafka", offsetof(struct conf, kafka.brokers), true },
 		{ "topic", offsetof(struct conf, kafka.topic), false },

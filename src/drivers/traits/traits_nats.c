@@ -98,6 +98,7 @@ const struct driver_traits traits_nats = {
 	.own_template = offsetof(struct conf_route, subject),
 	.takes_key = is_tokens,
 	.check = check_subject,
+	.audit = { NULL, "stream ", "", "sequences", "nats.recover" },
 	.head = {
 		{ "nats", offsetof(struct conf, nats.servers), true },
 		{ "stream", offsetof(struct conf, nats.stream), false },
