@@ -129,7 +129,8 @@ static void
 put_parked_rows(struct store *s, const struct parking *lanes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		store_put_list(s, lanes[i].sequences, lanes[i].n);
+		store_put(s, ":list", SQL_LIST("list", lanes[i].sequences,
+		    lanes[i].n));
 }
 
 int

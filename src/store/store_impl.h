@@ -104,8 +104,6 @@ struct store {
  */
 void	store_put_sql(struct store *, const char *);
 void	store_put_text(struct store *, const char *);
-void	store_put_list(struct store *, const uint64_t *, size_t n);
-void	store_put_labels(struct store *, const char *const *, size_t n);
 void	store_put_item(struct store *, uint64_t);
 
 /*

@@ -343,9 +343,8 @@ store_learn_columns(struct store *s, struct err *e)
 	    "character_set_name, character_maximum_length, data_type, "
 	    "column_default, COALESCE(numeric_scale = 0, 0) "
 	    "FROM information_schema.columns "
-	    "WHERE table_schema = DATABASE() AND table_name IN (");
-	store_put_labels(s, s->tables, NTABLES);
-	buf_str(&s->sql, ")");
+	    "WHERE table_schema = DATABASE() AND table_name IN (:tables)",
+	    SQL_LABELS("tables", s->tables, NTABLES));
 	if ((rows = store_query(s, "schema", e)) == NULL)
 		return -1;
 	memset(s->exists, 0, sizeof(s->exists));

@@ -196,17 +196,6 @@ put_list(struct store *s, const struct sql_arg *a)
 		}
 }
 
-static void
-put_epochs(struct store *s, const struct range *ranges, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		store_put_comma(s);
-		store_put(s, "(:label,:epoch)",
-		    SQL_TEXT("label", ranges[i].label),
-		    SQL_NUMBER("epoch", ranges[i].epoch));
-	}
-}
-
 /* All arguments, because parts of the template may name any of them. */
 static void
 put_arg(struct store *s, const struct sql_arg *args, const char *name,
@@ -248,7 +237,12 @@ put_arg(struct store *s, const struct sql_arg *args, const char *name,
 		put_list(s, a);
 		break;
 	case SQL_IS_EPOCHS:
-		put_epochs(s, a->ranges, a->n);
+		for (size_t i = 0; i < a->n; i++) {
+			store_put_comma(s);
+			store_put(s, "(:label,:epoch)",
+			    SQL_TEXT("label", a->ranges[i].label),
+			    SQL_NUMBER("epoch", a->ranges[i].epoch));
+		}
 		break;
 	case SQL_IS_PART:
 		put_template(s, a->text, args);
@@ -338,16 +332,4 @@ store_end_part(struct store *s)
 
 	s->sql = s->outer[--s->nparts];
 	return part;
-}
-
-void
-store_put_list(struct store *s, const uint64_t *list, size_t n)
-{
-	store_put(s, ":list", SQL_LIST("list", list, n));
-}
-
-void
-store_put_labels(struct store *s, const char *const *labels, size_t n)
-{
-	store_put(s, ":list", SQL_LABELS("list", labels, n));
 }

@@ -182,13 +182,18 @@ write_to_file(struct line_output *o, const char *line, size_t n,
 	return done == n ? 0 : -1;
 }
 
-static int
-write_to_reader(struct line_output *o, const char *line, size_t n,
+int
+line_output_write(struct line_output *o, const char *line, size_t n,
     int patience_ms)
 {
-	size_t	done;
-	int	error;
+	struct stat	st;
+	size_t		done;
+	int		error;
 
+	if (line_output_finish(o, patience_ms) < 0)
+		return -1;
+	if (fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode))
+		return write_to_file(o, line, n, patience_ms);
 	/* A write to a descriptor that blocks could wait for ever. */
 	if (!takes_bytes(o->fd, patience_ms))
 		return -1;
@@ -206,19 +211,6 @@ write_to_reader(struct line_output *o, const char *line, size_t n,
 	release(o);
 	errno = error;
 	return done == 0 ? -1 : 0;
-}
-
-int
-line_output_write(struct line_output *o, const char *line, size_t n,
-    int patience_ms)
-{
-	struct stat	st;
-
-	if (line_output_finish(o, patience_ms) < 0)
-		return -1;
-	if (fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode))
-		return write_to_file(o, line, n, patience_ms);
-	return write_to_reader(o, line, n, patience_ms);
 }
 
 int

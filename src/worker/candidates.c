@@ -169,35 +169,14 @@ take_rows(struct candidates *l, struct picks *k, size_t limit)
 	}
 }
 
-/*
- * Take heads that are due and that the scan has reached.  Earlier rows of their
- * lane may have appeared, by a late commit or because they were given back; so
- * a head that the scan of its partition did not reach waits for a later scan.
- */
-static void
-take_heads(struct candidates *l, struct picks *k, const uint64_t *seen,
-    size_t max)
-{
-	size_t		 nlanes = lanes_count(l->lanes), ndue;
-	struct pick	*heads;
-
-	if (candidates_next_due(l) > clock_ms())
-		return;
-	heads = xcalloc(nlanes + 1, sizeof(*heads));
-	ndue = lanes_due(l->lanes, clock_ms(), heads, nlanes);
-	for (size_t i = 0; i < ndue && k->n < max; i++)
-		if (heads[i].part->in_scan && heads[i].sequence <=
-		    seen[heads[i].part->labels[0].range])
-			k->items[k->n++] = heads[i];
-	free(heads);
-}
-
 /* Take heads and rows of a new scan. */
 static void
 take_first(struct candidates *l, struct picks *k, size_t limit)
 {
 	uint64_t	*seen = note_seen(&l->scan);
 	size_t		 max_heads = limit;
+	size_t		 nlanes, ndue;
+	struct pick	*heads;
 
 	drop_unseen(&l->scan, seen);
 	count_known(l);
@@ -207,28 +186,22 @@ take_first(struct candidates *l, struct picks *k, size_t limit)
 	 */
 	if (l->scan.n > 0)
 		max_heads = (limit + l->npicks++ % 2) / 2;
-	take_heads(l, k, seen, max_heads);
+	/* Take heads that are due and that the scan has reached.  Earlier rows
+	   of their lane may have appeared, by a late commit or because they
+	   were given back; so a head that the scan of its partition did not
+	   reach waits for a later scan. */
+	nlanes = lanes_count(l->lanes);
+	if (candidates_next_due(l) <= clock_ms()) {
+		heads = xcalloc(nlanes + 1, sizeof(*heads));
+		ndue = lanes_due(l->lanes, clock_ms(), heads, nlanes);
+		for (size_t i = 0; i < ndue && k->n < max_heads; i++)
+			if (heads[i].part->in_scan && heads[i].sequence <=
+			    seen[heads[i].part->labels[0].range])
+				k->items[k->n++] = heads[i];
+		free(heads);
+	}
 	take_rows(l, k, limit);
 	free(seen);
-}
-
-/*
- * Read more rows in a scan if scans take much of the time, for example because
- * of dead index entries before the first row; fewer if they take little.
- */
-static void
-adapt(struct scan *s, int64_t now)
-{
-	int64_t	spent = now - s->began_at, lasted = spent - s->took_us;
-
-	if (!s->rich)
-		return;
-	if (s->took_us * COSTLY > spent && lasted * 2 <= LASTS_US) {
-		if (s->depth < DEPTH_MAX)
-			s->depth *= 2;
-	} else if (s->depth > 1 &&
-	    (s->took_us * CHEAP < spent || lasted > LASTS_US))
-		s->depth /= 2;
 }
 
 /* A glance, unless it shows nothing; else ranges of some partitions. */
@@ -239,8 +212,21 @@ scan(struct candidates *l, size_t limit, struct err *e)
 	int64_t		 began_at = clock_us();
 	size_t		 lanes_max = GLANCE_ROWS / 2;
 	bool		 done = false;
+	int64_t		 spent, lasted;
 
-	adapt(s, began_at);
+	/* Read more rows in a scan if scans take much of the time, for example
+	   because of dead index entries before the first row; fewer if they
+	   take little. */
+	spent = began_at - s->began_at;
+	lasted = spent - s->took_us;
+	if (s->rich) {
+		if (s->took_us * COSTLY > spent && lasted * 2 <= LASTS_US) {
+			if (s->depth < DEPTH_MAX)
+				s->depth *= 2;
+		} else if (s->depth > 1 &&
+		    (s->took_us * CHEAP < spent || lasted > LASTS_US))
+			s->depth /= 2;
+	}
 	free(s->rows);
 	batch_free(&s->ahead);
 	s->rows = NULL;

@@ -118,18 +118,6 @@ take_glanced(struct candidates *l, const struct glance *g)
 	s->ahead = g->ahead;
 }
 
-/* Whatever was known of partitions without rows is over. */
-static void
-forget_empty(struct candidates *l)
-{
-	for (size_t i = 0; i < l->parts->n; i++) {
-		struct part *p = l->parts->items[i];
-
-		for (size_t k = 0; !p->in_scan && k < p->nlabels; k++)
-			p->labels[k].full = false;
-	}
-}
-
 int
 candidates_glance(struct candidates *l, bool *done, struct err *e)
 {
@@ -153,7 +141,13 @@ candidates_glance(struct candidates *l, bool *done, struct err *e)
 	if (*done) {
 		candidates_choose_glanced(l);
 		take_glanced(l, &g);
-		forget_empty(l);
+		/* Whatever was known of partitions without rows is over. */
+		for (size_t i = 0; i < l->parts->n; i++) {
+			struct part *p = l->parts->items[i];
+
+			for (size_t k = 0; !p->in_scan && k < p->nlabels; k++)
+				p->labels[k].full = false;
+		}
 	} else
 		batch_free(&g.ahead);
 	free(g.rows);

@@ -46,12 +46,6 @@ fleet_restart(struct fleet *f)
 }
 
 void
-fleet_former_was_used(struct fleet *f)
-{
-	f->former_sent = true;
-}
-
-void
 fleet_reread(struct fleet *f)
 {
 	f->read_at = 0;

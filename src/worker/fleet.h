@@ -139,11 +139,7 @@ void	fleet_reread(struct fleet *);
 
 void	fleet_clear_report(struct fleet *);
 
-/*
- * A message had a label of a former partition count; and write that to the
- * database, if it is not there yet.
- */
-void	fleet_former_was_used(struct fleet *);
+/* Write former_sent to the database, if it is not there yet. */
 int	fleet_note_former(struct fleet *, struct err *);
 
 #endif

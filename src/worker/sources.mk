@@ -17,7 +17,6 @@ liboutbox_a_SOURCES += \
 	src/worker/parts.c src/worker/parts.h \
 	src/worker/poll_interval.c src/worker/poll_interval.h \
 	src/worker/report.c src/worker/report.h \
-	src/worker/settle.c src/worker/settle.h \
 	src/worker/tick.c src/worker/tick.h \
 	src/worker/worker.c src/worker/worker.h \
 	src/worker/worker_impl.h \

@@ -31,7 +31,6 @@ tick_init(struct tick *t, const struct conf *conf, struct store *store,
 	backlog_init(&t->backlog, conf, store);
 	in_doubt_init(&t->in_doubt, conf, store, relay);
 	claim_init(&t->claim, conf, store);
-	t->settle.store = store;
 }
 
 void
@@ -52,7 +51,7 @@ tick_adopt(struct tick *t)
 bool
 tick_is_open(const struct tick *t)
 {
-	return settle_is_open(&t->settle);
+	return t->settle.open;
 }
 
 /*
@@ -114,19 +113,20 @@ count_batch(struct tick *t, struct tick_result *res)
 static int
 settle(struct tick *t, struct tick_result *res, struct err *e)
 {
-	struct settle	*s = &t->settle;
+	struct batch	*b = &t->settle.batch;
+	struct settled	*counts = &t->settle.counts;
 	struct refusals	*l = store_refusals(t->store);
 
-	if (!s->open)
+	if (!t->settle.open)
 		return 0;
-	if (settle_write(s, e) < 0)
+	if (store_settle(t->store, b, counts, e) < 0)
 		return -1;
-	advisory_tell(t->relay, &s->batch, s->counts.dead);
-	if (s->counts.delivered == t->picked)
+	advisory_tell(t->relay, b, counts->dead);
+	if (counts->delivered == t->picked)
 		candidates_all_done(&t->backlog.candidates);
 	count_batch(t, res);
-	backlog_learn(&t->backlog, &s->batch, clock_ms());
-	backlog_end_batch(&t->backlog, &s->batch);
+	backlog_learn(&t->backlog, b, clock_ms());
+	backlog_end_batch(&t->backlog, b);
 	/* Drop refusals of rows that are not in a lane, or that the database
 	   took in this batch without a new refusal. */
 	for (size_t i = l->n; i-- > 0;) {
@@ -134,10 +134,11 @@ settle(struct tick *t, struct tick_result *res, struct err *e)
 
 		if (!lanes_has_row(t->backlog.lanes, r->sequence) ||
 		    (r->claim != l->claim &&
-		    batch_msg(&s->batch, r->sequence) != NULL))
+		    batch_msg(b, r->sequence) != NULL))
 			store_drop_refusal(l, i);
 	}
-	settle_close(s);
+	batch_free(b);
+	t->settle.open = false;
 	return 0;
 }
 
@@ -233,8 +234,11 @@ publish(struct tick *t, struct err *e)
 		    m->partition.data, m->partition.len);
 	}
 	if (t->former > 0)
-		fleet_former_was_used(t->fleet);
-	settle_open(&t->settle, b);
+		t->fleet->former_sent = true;
+	t->settle.batch = *b;
+	memset(b, 0, sizeof(*b));
+	memset(&t->settle.counts, 0, sizeof(t->settle.counts));
+	t->settle.open = true;
 	return 0;
 }
 

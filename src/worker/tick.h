@@ -27,7 +27,6 @@
 #include "worker/backlog.h"
 #include "worker/claim.h"
 #include "worker/fleet.h"
-#include "worker/settle.h"
 
 struct tick {
 	struct store		*store;
@@ -36,7 +35,13 @@ struct tick {
 	struct backlog		 backlog;
 	struct claim		 claim;
 	struct in_doubt		 in_doubt;
-	struct settle		 settle;
+
+	/* Published.  open: the database has not confirmed the outcomes. */
+	struct {
+		struct batch	 batch;
+		struct settled	 counts;	/* of it, so far */
+		bool		 open;
+	} settle;
 	struct totals		*totals;	/* of the slot; set by the
 						   owner */
 

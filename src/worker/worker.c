@@ -84,15 +84,6 @@ stay_in_fleet(struct worker *w)
 	worker_stand_back(w);
 }
 
-static void
-look_at_server(struct worker *w)
-{
-	struct err	e;
-
-	if (worker_look_at_server(w, &e) < 0)
-		worker_db_failed(w, &e);
-}
-
 static bool
 can_publish(const struct worker *w)
 {
@@ -140,8 +131,12 @@ step(struct worker *w)
 		worker_open_db(w);
 	if (is_broker_open(w) && clock_ms() >= w->check_at)
 		worker_check_stream(w);
-	if (can_ask_db(w) && clock_ms() >= w->server_at)
-		look_at_server(w);
+	if (can_ask_db(w) && clock_ms() >= w->server_at) {
+		struct err	e;
+
+		if (worker_look_at_server(w, &e) < 0)
+			worker_db_failed(w, &e);
+	}
 	if (can_ask_db(w))
 		stay_in_fleet(w);
 	if (can_ask_db(w) && tick_is_open(&w->tick))
@@ -217,8 +212,10 @@ is_over(const struct worker *w)
 static bool
 leave(struct worker *w)
 {
-	int64_t		until = clock_ms() + LEAVE_MS;
-	struct err	e;
+	const struct batch	*b = &w->tick.settle.batch;
+	int64_t			 until = clock_ms() + LEAVE_MS;
+	size_t			 nsent = 0;
+	struct err		 e;
 
 	scoreboard_state(w->line, SCOREBOARD_STOPPING, clock_ms());
 	/* Write back the outcomes of published messages. */
@@ -231,10 +228,11 @@ leave(struct worker *w)
 		if (tick_is_open(&w->tick))
 			sig_wait(NULL, 0, RECONNECT_FLOOR_MS);
 	}
+	for (size_t i = 0; i < b->n; i++)
+		nsent += b->msgs[i].outcome == OUT_DELIVERED;
 	if (tick_is_open(&w->tick))
 		log_warn("%zu published messages could not be written back: "
-		    "they will be sent again with the same ids",
-		    settle_nmessages(&w->tick.settle));
+		    "they will be sent again with the same ids", nsent);
 	/* Take a SIGTERM that came right after SIGUSR2. */
 	sig_wait(NULL, 0, 0);
 	if (store_is_open(w->store) && fleet_note_former(&w->fleet, &e) < 0)

@@ -501,24 +501,6 @@ audit_failed(struct worker *w, struct err *e)
 	log_throttle_warn(&w->unaudited_why, e->text, now);
 }
 
-/*
- * Is it an old primary that is back?  Another one is used, if there is one.
- * What this worker had taken here expires.
- */
-static void
-leave_behind(struct worker *w, struct err *why)
-{
-	w->audit.behind = false;
-	err_in(why, "mysql %s", store_peer(w->store));
-	scoreboard_error(w->line, why->text);
-	/* Only one worker logs it, and what is used then. */
-	reconnect_failed(&w->db, why->text, clock_ms());
-	w->server[0] = '\0';
-	store_demote_server(w->store);
-	connect_anew(w);
-	w->announced = false;
-}
-
 void
 worker_audit_stream(struct worker *w)
 {
@@ -528,9 +510,20 @@ worker_audit_stream(struct worker *w)
 	struct err		 e;
 
 	if (stream_audit_round(r, first, &e) < 0) {
-		if (r->behind)
-			leave_behind(w, &e);
-		else
+		if (r->behind) {
+			/* Is it an old primary that is back?  Another one is
+			   used, if there is one.  What this worker had taken
+			   here expires. */
+			w->audit.behind = false;
+			err_in(&e, "mysql %s", store_peer(w->store));
+			scoreboard_error(w->line, e.text);
+			/* Only one worker logs it, and what is used then. */
+			reconnect_failed(&w->db, e.text, clock_ms());
+			w->server[0] = '\0';
+			store_demote_server(w->store);
+			connect_anew(w);
+			w->announced = false;
+		} else
 			audit_failed(w, &e);
 	} else if (due)
 		w->audit_busy_since = 0;
