@@ -15,6 +15,8 @@
 #define OVER_MS		60000	/* without a failure: the next is a new one */
 #define MARGIN_MS	1000
 #define SPARE_MS	60000	/* between the clocks of broker and worker */
+#define NEAR		100	/* messages that are rather read than halved */
+#define PROBES		16	/* messages, of which one is there as a rule */
 
 void
 in_doubt_init(struct in_doubt *d, const struct conf *conf, struct store *store,
@@ -178,6 +180,41 @@ not_before(const struct batch *b, const struct msg *m,
 	    m->in_doubt_ms - (clock_ms() - b->claimed_at));
 }
 
+/*
+ * Raises *from to a message that was stored before this moment, ms since 1970,
+ * if there is one: by halves, as the broker tells when each was stored.
+ */
+static int
+first_since(struct in_doubt *d, const struct stream_state *st, int64_t since,
+    uint64_t *from, struct err *e)
+{
+	const struct pub	*p = relay_stream(d->relay);
+	const struct pub_go_on	 keep_on = { go_on, d };
+	uint64_t		 low = st->first, high = st->last, middle;
+	int64_t			 at;
+
+	while (low + NEAR < high) {
+		struct stored_message some[PROBES] = { { .sequence = 0 } };
+
+		middle = low + (high - low) / 2;
+		for (size_t i = 0; i < PROBES; i++)
+			some[i].sequence = middle + i;
+		if (p->ops->get_stored(p->arg, d->relay->form.id_prefix, some,
+		    PROBES, &keep_on, e) < 0)
+			return -1;
+		at = 0;
+		for (size_t i = 0; at == 0 && i < PROBES; i++)
+			at = some[i].at;
+		if (at == 0)		/* all of these are gone */
+			break;
+		if (at < since)
+			*from = low = middle;
+		else
+			high = middle;
+	}
+	return 0;
+}
+
 /* Search for the messages in doubt that are not searched for yet. */
 static enum asked
 add_to_search(struct in_doubt *d, const struct batch *b,
@@ -186,6 +223,7 @@ add_to_search(struct in_doubt *d, const struct batch *b,
 	struct message_id	*ids = xcalloc(b->n + 1, sizeof(*ids));
 	struct sought		 x = { .until = st->last };
 	enum asked		 asked = ANSWERED;
+	int64_t			 at, since = INT64_MAX;
 	uint64_t		 ack;
 	size_t			 n = 0;
 
@@ -199,12 +237,19 @@ add_to_search(struct in_doubt *d, const struct batch *b,
 		if (m->left_out != 0)
 			id.hashed = false;
 		search_drop_older(&d->search, &id, clock_ms() - m->in_doubt_ms);
-		if (search_result(&d->search, id.sequence, &ack) ==
+		if (search_result(&d->search, id.sequence, &ack) !=
 		    FOUND_NOT_SOUGHT)
-			ids[n++] = id;
+			continue;
+		ids[n++] = id;
+		at = not_before(b, m, st);
+		since = at < since ? at : since;
 	}
 	if (n > 0)
 		asked = first_to_search(d, b, ids, n, st, &x.from, e);
+	/* No row shows where to begin, as after a TRUNCATE. */
+	if (n > 0 && asked == ANSWERED && x.from == 1 && since > 0 &&
+	    first_since(d, st, since, &x.from, e) < 0)
+		asked = NOT_ANSWERED;
 	for (size_t i = 0; asked == ANSWERED && i < n; i++) {
 		const struct msg *m = batch_msg(b, ids[i].sequence);
 

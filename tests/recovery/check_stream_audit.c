@@ -63,6 +63,8 @@ fill_stored(struct stored_message *p)
 	    "" : fake.time[p->sequence]);
 	snprintf(p->origin, sizeof(p->origin), "%s",
 	    fake.origin[p->sequence] == NULL ? "" : fake.origin[p->sequence]);
+	p->at = row == 0 || fake.began_at == 0 ? 0 :
+	    fake.began_at + (int64_t)p->sequence * 1000;
 	p->what = row == 0 || p->sequence > fake.state.last ? STORED_EMPTY :
 	    row == ALIEN ? STORED_OTHER : STORED_OURS;
 }

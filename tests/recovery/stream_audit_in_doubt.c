@@ -192,7 +192,19 @@ START_TEST(all_is_read_where_nothing_is_known)
 	else			/* of a stream before this one */
 		sql("UPDATE outbox SET ack_sequence = 5000");
 	ck_assert_str_eq(resolve(), "U");
-	ck_assert_uint_eq(fake.nplaces, 860);
+	ck_assert_uint_eq(fake.nplaces, 16 + 860);
+}
+END_TEST
+
+/* No row shows where to begin; the broker tells when messages were stored. */
+START_TEST(times_tell_where_to_begin)
+{
+	sql("UPDATE outbox SET ack_sequence = NULL");
+	fake.began_at = NOW - 900 * S;
+	take_in_doubt(1000, 1001, 100);
+	fake.row[741] = 1000;	/* within what clocks may differ by */
+	ck_assert_str_eq(resolve(), "DU");
+	ck_assert_uint_le(fake.nplaces, 4 * 16 + 260);
 }
 END_TEST
 
@@ -963,6 +975,7 @@ add_doubts(Suite *s, const struct kind *k)
 	    NROWS(ages));
 	tcase_add_test(tc, found_and_absent_are_told_apart);
 	tcase_add_loop_test(tc, all_is_read_where_nothing_is_known, 0, 2);
+	tcase_add_test(tc, times_tell_where_to_begin);
 	tcase_add_test(tc, moments_may_be_whole_seconds);
 	tcase_add_test(tc, long_look_takes_many_turns);
 	tcase_add_test(tc, older_doubt_reaches_farther_back);

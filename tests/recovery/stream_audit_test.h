@@ -28,6 +28,8 @@ extern struct fake {
 	uint64_t		 hash[PLACES];	/* 0: an id of before */
 	const char		*time[PLACES];	/* of the event; NULL: none */
 	const char		*origin[PLACES];	/* NULL: none */
+	int64_t			 began_at;	/* place n was stored n seconds
+						   later; 0: not told */
 	bool			 closed, gone;
 	bool			 mute;		/* says so, unless: */
 	bool			 silent, nobody;
