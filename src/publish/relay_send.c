@@ -109,8 +109,8 @@ relay_clear_suspects(struct flight *f)
 static bool
 waits_for_limit(struct flight *f, size_t i, size_t size)
 {
-	const struct limit	*l = &relay_line(f, i)->reach->limit;
-	struct err		 e;
+	struct limit	*l = &relay_line(f, i)->reach->limit;
+	struct err	 e;
 
 	if (l->max == 0 || (int64_t)size <= l->max ||
 	    !limit_may_wait(l, size, f->r->conf->retry.blame_after, clock_ms()))

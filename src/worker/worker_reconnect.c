@@ -356,6 +356,9 @@ note_limit(struct worker *w, enum conf_driver driver, bool connects)
 		limit_connected(l, max, clock_ms());
 	else
 		limit_seen(l, max, clock_ms());
+	/* The others do not learn it from a server. */
+	if (driver != w->relay.stream)
+		l->connected = clock_ms();
 	if (l->news)
 		log_warn("%s: max_payload is %lld and was %lld before: set "
 		    "the same on all servers, or the account's higher; longer "
@@ -375,7 +378,10 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 	if (pub_is_open(p)) {
 		reconnect_lasts(line, clock_ms());
 		note_limit(w, driver, false);
-		return;
+		if (!limit_is_old(&w->relay.reach[driver].limit, clock_ms()))
+			return;
+		p->ops->close(p->arg);
+		line->opened_at = 0;
 	}
 	if (line->opened_at != 0 && line->proven)
 		reconnect_lost(line, clock_ms());

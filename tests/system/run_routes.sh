@@ -123,5 +123,17 @@ server another-pw ''
 "$SANDBOX" restart "$DIR/nats" >/dev/null
 resumes 'a smaller max_payload'
 
+# The same by a reload; that it is raised the server tells only who connects.
+if ! is_short; then
+	echo 'max_payload: 2048' >> "$NATS_CONF"
+	reload
+	produce --events 50 --keys 50 --payload 5000
+	paused 'max_payload lowered by a reload' \
+	    'message.s. failed.*max_payload of 2048'
+	server another-pw ''
+	reload
+	drains 90 'max_payload raised by a reload: all messages are sent'
+fi
+
 stops 'the master stops with status 0'
 done_testing

@@ -59,6 +59,7 @@ START_TEST(smaller_limit_has_to_last)
 		/* It is said once. */
 		ck_assert(!limit_connected(l, limits[_i].max, now_ms));
 		now_ms += limits[_i].lasts;
+		ck_assert(!limit_connected(l, limits[_i].max, now_ms));
 		script_large(away != 0);
 		msgs[0].attempts = 24;
 		publish_as(limits[_i].outcomes);
@@ -105,8 +106,35 @@ START_TEST(limit_may_change_while_connected)
 	publish_as("FUD");
 	ck_assert(l->news);
 	now_ms += 10 * 60 * 1000;
+	/* It may have been raised meanwhile. */
+	script_large(_i != 0);
+	publish_as("FUD");
+	limit_connected(l, 1048576, now_ms);
+	limit_seen(l, 5000, now_ms + 100);
 	script_large(_i != 0);
 	publish_as("XDD");
+}
+END_TEST
+
+/* A server tells of it only who connects. */
+START_TEST(raised_limit_is_asked_for)
+{
+	struct limit	*l = &relay.reach[DRIVER_NATS].limit;
+
+	limit_connected(l, 5000, now_ms);
+	now_ms += 60 * 60 * 1000;
+	ck_assert(!limit_is_old(l, now_ms));
+	script_large(false);
+	publish_as("FUD");
+	ck_assert(limit_is_old(l, now_ms));
+	limit_connected(l, 8000, now_ms);
+	ck_assert(!limit_is_old(l, now_ms));
+	script_large(false);
+	fake.acts = "AAA";
+	fake.max_payload = 8000;
+	publish_as("DDD");
+	now_ms += 60 * 60 * 1000;
+	ck_assert(!limit_is_old(l, now_ms));
 }
 END_TEST
 
@@ -673,6 +701,7 @@ add_types(TCase *tc)
 	tcase_add_test(tc, many_types_do_no_harm);
 	tcase_add_loop_test(tc, smaller_limit_has_to_last, 0, NROWS(limits));
 	tcase_add_test(tc, larger_limit_ends_the_wait);
+	tcase_add_test(tc, raised_limit_is_asked_for);
 	tcase_add_loop_test(tc, limit_may_change_while_connected, 0, 2);
 	tcase_add_test(tc, smaller_limit_is_not_the_type);
 	tcase_add_loop_test(tc, streams_are_judged_by_themselves, 0,
