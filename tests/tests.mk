@@ -61,7 +61,7 @@ system_tests = \
 	tests/system/run_scoreboard.sh \
 	tests/system/run_secrets.sh \
 	tests/system/run_secure.sh \
-	tests/system/run_streams.sh \
+	tests/system/run_streams.sh tests/system/run_stream_edits.sh \
 	tests/system/run_two_outboxes.sh \
 	tests/system/run_partition_by.sh \
 	tests/system/run_order.sh \
