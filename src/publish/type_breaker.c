@@ -22,7 +22,7 @@
  * one is asked for.  After so many in vain the type is forgotten.
  */
 #define ASK_MS		1000
-#define ASKS		6
+#define ASKS		3
 #define ASKS_SLOW	120
 
 /* A type that is not blamed is forgotten so long after its last refusal. */

@@ -397,7 +397,7 @@ START_TEST(type_that_no_message_has_is_forgotten)
 		now_ms += 1000;
 		n++;
 	}
-	ck_assert_int_eq(n, 6);
+	ck_assert_int_eq(n, 3);
 	ck_assert_uint_eq(relay.breaker.n, 0);
 	ck_assert(relay.breaker.released);
 }
