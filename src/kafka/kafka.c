@@ -54,8 +54,9 @@ struct kafka {
 	size_t			 nout;		/* messages without a report */
 	uint32_t		 batch;		/* a number, */
 	int64_t			 begun_at;	/* and when it began: clock_ms() */
-	struct kafka_find	*find;
-	struct kafka_watch	*watch;		/* of what was sought by places */
+	struct kafka_find	 find;
+	struct kafka_place	 place;
+	struct kafka_watch	 watch;		/* over what was looked up */
 	int64_t			 until;		/* send none after it */
 	struct err		 trouble;	/* the last one of the brokers */
 	struct answer_queue	 answers;
@@ -67,6 +68,7 @@ kafka_close(void *arg)
 {
 	struct kafka	*k = arg;
 
+	kafka_place_end(&k->place);
 	if (k->rk == NULL)
 		return;
 	rd_kafka_queue_io_event_enable(k->queue, -1, NULL, 0);
@@ -106,20 +108,11 @@ producer_conf(const struct kafka *k, struct err *e)
 	};
 	size_t			 n = sizeof(ours) / sizeof(ours[0]) -
 				    (k->alone_until == 0);
-	rd_kafka_conf_t		*rc = kafka_client_conf(c, k->name, e);
 
 	snprintf(window, sizeof(window), "%" PRId64, c->publish.window);
 	snprintf(give_up, sizeof(give_up), "%" PRId64, timeout);
 	snprintf(unknown, sizeof(unknown), "%" PRId64, timeout / 2);
-	for (size_t i = 0; rc != NULL && i < n; i++)
-		if (kafka_client_set(rc, ours[i][0], ours[i][1], e) < 0) {
-			rd_kafka_conf_destroy(rc);
-			return NULL;
-		}
-	if (rc != NULL)
-		rd_kafka_conf_set_events(rc, RD_KAFKA_EVENT_DR |
-		    RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-	return rc;
+	return kafka_client_conf(c, k->name, ours, n, e);
 }
 
 static int
@@ -208,7 +201,7 @@ take_report(struct kafka *k, const rd_kafka_message_t *m)
 		   record, without an offset. */
 		a.ack_sequence = msg_place(m->partition, m->offset);
 		a.stream = kafka_place_hash(topic, m->partition);
-		kafka_find_passed(k->find, topic, m->partition, k->begun_at);
+		kafka_find_passed(&k->find, topic, m->partition, k->begun_at);
 		log_throttle_over(&k->log, "kafka", clock_ms());
 	} else if (a.verdict == VERDICT_MESSAGE ||
 	    a.verdict == VERDICT_TOO_LARGE)
@@ -231,9 +224,7 @@ take_error(struct kafka *k, rd_kafka_event_t *event)
 	bool	down = rd_kafka_event_error(event) ==
 		    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
 
-	/* Why they are down has been told before. */
-	if (!down || k->trouble.text[0] == '\0')
-		err_set(&k->trouble, "%s", rd_kafka_event_error_string(event));
+	kafka_client_trouble(event, &k->trouble);
 	if (!k->ending && (down || rd_kafka_event_error_is_fatal(event)))
 		end(k);
 }
@@ -340,7 +331,17 @@ kafka_begin(void *arg, int64_t until)
 	k->begun_at = clock_ms();
 	k->until = until;
 	drop_out(k);
-	kafka_find_rest(k->find);
+	kafka_find_rest(&k->find);
+}
+
+/* What is looked up may be lost again. */
+static int
+watch_all(struct kafka *k, const struct pub_sought *x, size_t n, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (kafka_watch_topic(&k->watch, x[i].where, e) < 0)
+			return -1;
+	return 0;
 }
 
 static void
@@ -349,20 +350,18 @@ kafka_find(void *arg, const char *prefix, struct pub_sought *x, size_t n,
 {
 	struct kafka	*k = arg;
 	struct err	 e;
-	bool		 fits = true;
 
 	drop_out(k);
-	for (size_t i = 0; i < n && fits && x[i].place != 0; i++)
-		fits = kafka_watch_topic(k->watch, x[i].where, &e) == 0;
-	if (fits && kafka_is_open(k)) {
-		kafka_find_run(k->find, prefix, x, n, end, go_on);
+	if (!kafka_is_open(k))
+		err_set(&e, "kafka is not connected: %s", k->trouble.text);
+	else if (n > 0 && x->place == 0) {
+		kafka_find_run(&k->find, prefix, x, n, end, go_on);
+		return;
+	} else if (watch_all(k, x, n, &e) == 0) {
+		kafka_place_run(&k->place, prefix, x, n, end, go_on);
 		return;
 	}
-	for (size_t i = 0; i < n; i++) {
-		x[i].found = FOUND_UNKNOWN;
-		err_set(&x[i].why, "kafka is not connected: %s", fits ?
-		    k->trouble.text : e.text);
-	}
+	kafka_not_found(x, n, &e);
 }
 
 static bool
@@ -373,7 +372,8 @@ kafka_state(void *arg, struct stream_state *st, struct err *e)
 	*st = (struct stream_state){ .answer = STREAM_THERE };
 	if (k->rk != NULL)
 		serve(k);
-	return kafka_is_open(k) ? kafka_watch_look(k->watch, &st->setbacks, e) :
+	return kafka_is_open(k) ?
+	    kafka_watch_look(&k->watch, &st->setbacks, e) :
 	    err_set(e, "kafka is not connected: %s", k->trouble.text) == 0;
 }
 
@@ -449,8 +449,8 @@ kafka_free(void *arg)
 	struct kafka	*k = arg;
 
 	kafka_close(k);
-	kafka_find_free(k->find);
-	kafka_watch_free(k->watch);
+	kafka_find_end(&k->find);
+	kafka_watch_end(&k->watch);
 	answer_queue_free(&k->answers);
 	free(k);
 }
@@ -492,7 +492,8 @@ kafka_new(const struct conf *c, const char *name)
 	k->conf = c;
 	k->name = name;
 	k->max_bytes = kafka_max_bytes(c);
-	k->find = kafka_find_new(c, name);
-	k->watch = kafka_watch_new(c, name);
+	k->find.read = k->place.read = (struct kafka_read){ .conf = c,
+	    .name = name };
+	k->watch = (struct kafka_watch){ .conf = c, .name = name };
 	return (struct pub){ &ops, k };
 }

@@ -79,3 +79,27 @@ kafka_produce(rd_kafka_t *rk, const struct envelope *v, void *opaque)
 		rd_kafka_headers_destroy(h);
 	return err;
 }
+
+const char *
+kafka_record_header(const rd_kafka_message_t *m, const char *name, size_t *n)
+{
+	rd_kafka_headers_t	*headers;
+	const void		*text = NULL;
+
+	if (rd_kafka_message_headers(m, &headers) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR || rd_kafka_header_get_last(headers,
+	    name, &text, n) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return NULL;
+	return text;
+}
+
+bool
+kafka_record_id(const rd_kafka_message_t *m, const char *prefix,
+    struct message_id *id)
+{
+	const char	*text;
+	size_t		 n;
+
+	text = kafka_record_header(m, MESSAGE_ID_OWN_HEADER, &n);
+	return text != NULL && message_id_read(id, prefix, text);
+}

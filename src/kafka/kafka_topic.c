@@ -1,8 +1,4 @@
-/*
- * kafka_topic.c - see kafka_topic.h
- *
- * The client is a consumer: as a producer, to ask about a topic could make it.
- */
+/* kafka_topic.c - see kafka_topic.h */
 
 #include "kafka/kafka_topic.h"
 
@@ -31,40 +27,10 @@ struct kafka_asker {
 static void
 explain(rd_kafka_t *rk, rd_kafka_resp_err_t err, struct err *e)
 {
-	rd_kafka_queue_t	*queue = rd_kafka_queue_get_main(rk);
-	rd_kafka_event_t	*event;
+	struct log_throttle	none = { 0 };
 
 	err_set(e, "%s", rd_kafka_err2str(err));
-	while ((event = rd_kafka_queue_poll(queue, 0)) != NULL) {
-		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR &&
-		    rd_kafka_event_error(event) !=
-		    RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-			err_set(e, "%s", rd_kafka_event_error_string(event));
-		rd_kafka_event_destroy(event);
-	}
-	rd_kafka_queue_destroy(queue);
-}
-
-static rd_kafka_t *
-make_client(const struct conf *c, struct err *e)
-{
-	static const char *const	ours[][2] = {
-		{ "enable.partition.eof", "true" },
-		{ "fetch.wait.max.ms", "10" },
-		{ "allow.auto.create.topics", "false" },
-	};
-	rd_kafka_conf_t			*rc;
-
-	if ((rc = kafka_client_conf(c, "outboxctl", e)) == NULL)
-		return NULL;
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (kafka_client_set(rc, ours[i][0], ours[i][1], e) < 0) {
-			rd_kafka_conf_destroy(rc);
-			return NULL;
-		}
-	rd_kafka_conf_set_events(rc, RD_KAFKA_EVENT_ERROR |
-	    RD_KAFKA_EVENT_LOG);
-	return kafka_client_new(RD_KAFKA_CONSUMER, rc, e);
+	kafka_client_serve(rk, &none, e);
 }
 
 struct kafka_asker *
@@ -73,9 +39,9 @@ kafka_asker_new(const struct conf *c, struct err *e)
 	const struct rd_kafka_metadata	*md = NULL;
 	struct kafka_asker		*a;
 	rd_kafka_resp_err_t		 err;
-	rd_kafka_t			*rk = make_client(c, e);
+	rd_kafka_t			*rk;
 
-	if (rk == NULL)
+	if ((rk = kafka_client_consumer(c, "outboxctl", e)) == NULL)
 		return NULL;
 	err = rd_kafka_metadata(rk, 0, NULL, &md, ASK_MS);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -392,7 +358,7 @@ kafka_topic_add(const struct conf *c, const char *name, int64_t partitions,
 	    sizeof(why));
 	if (topic == NULL)
 		return err_set(e, "%s", why);
-	if ((rk = make_client(c, e)) != NULL)
+	if ((rk = kafka_client_consumer(c, "outboxctl", e)) != NULL)
 		rc = add(rk, topic, dry, e);
 	for (int64_t until = clock_ms() + MAKE_MS / 2; rc == 0 && !dry &&
 	    !is_there(rk, name) && clock_ms() < until; )
@@ -472,8 +438,9 @@ judge_partitions(const struct kafka_topic *t, struct stream_report *r)
 		r->unfit = false;
 	if (t->forbidden)
 		find(&r->warnings, "may not be read, so a message whose answer "
-		    "is lost waits for an operator, with its key: let the user "
-		    "of kafka.sasl read it, the operation Read");
+		    "is lost waits for an operator, with its key, and lost "
+		    "messages are not noticed: let the user of kafka.sasl read "
+		    "it, the operation Read");
 	if (t->exists && t->replicas < 2)
 		find(&r->advice, "has one replica, so the loss of a broker's "
 		    "disk is that of its messages: give it three replicas");

@@ -3,6 +3,8 @@ liboutbox_a_SOURCES += \
 	src/kafka/kafka_client.c \
 	src/kafka/kafka_find.c \
 	src/kafka/kafka_impl.h \
+	src/kafka/kafka_place.c \
+	src/kafka/kafka_read.c \
 	src/kafka/kafka_record.c \
 	src/kafka/kafka_topic.c src/kafka/kafka_topic.h \
 	src/kafka/kafka_verdict.c \

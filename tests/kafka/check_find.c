@@ -10,13 +10,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <bsd/string.h>
+
 #include "kafka/kafka_impl.h"
 #include "util/clock.h"
 
 #define PARTS	6	/* more than are read at a time */
 #define SENT	60
 
-static char		 topic[32];
+static char		 topic[40];
+static const char	*type = "made";		/* of what is sent */
 static struct conf	*conf;
 static struct pub	 pub;
 static uint64_t		 places[SENT + 2];	/* by sequence */
@@ -28,15 +31,35 @@ start(void)
 	servers_start("kafka", "kafka", NULL);
 }
 
-static bool
-may_go_on(void *arg)
+/* DROP_RECORDS: the first half of each partition, as retention does. */
+enum change { MAKE, DELETE, DROP_RECORDS };
+
+static int64_t	 dropped[PARTS];	/* the first offset that is there */
+
+static void
+drop_records(rd_kafka_t *rk, rd_kafka_queue_t *queue)
 {
-	(void)arg;
-	return true;
+	rd_kafka_topic_partition_list_t	*list;
+	rd_kafka_DeleteRecords_t	*drop;
+
+	list = rd_kafka_topic_partition_list_new(PARTS);
+	for (int i = 0; i < PARTS; i++) {
+		int64_t	low, high;
+
+		ck_assert_int_eq(rd_kafka_query_watermark_offsets(rk, topic, i,
+		    &low, &high, 20000), 0);
+		dropped[i] = (low + high) / 2;
+		rd_kafka_topic_partition_list_add(list, topic, i)->offset =
+		    dropped[i];
+	}
+	drop = rd_kafka_DeleteRecords_new(list);
+	rd_kafka_topic_partition_list_destroy(list);
+	rd_kafka_DeleteRecords(rk, &drop, 1, NULL, queue);
+	rd_kafka_DeleteRecords_destroy(drop);
 }
 
 static void
-change_topic(bool make)
+change_topic(enum change change)
 {
 	rd_kafka_conf_t		*rc = rd_kafka_conf_new();
 	char			 address[40], why[200];
@@ -53,10 +76,12 @@ change_topic(bool make)
 	rk = rd_kafka_new(RD_KAFKA_PRODUCER, rc, why, sizeof(why));
 	ck_assert_msg(rk != NULL, "%s", why);
 	queue = rd_kafka_queue_new(rk);
-	if (make)
+	if (change == MAKE)
 		rd_kafka_CreateTopics(rk, &new, 1, NULL, queue);
-	else
+	else if (change == DELETE)
 		rd_kafka_DeleteTopics(rk, &old, 1, NULL, queue);
+	else
+		drop_records(rk, queue);
 	event = rd_kafka_queue_poll(queue, 20000);
 	ck_assert_ptr_nonnull(event);
 	ck_assert_int_eq(rd_kafka_event_error(event), 0);
@@ -65,6 +90,18 @@ change_topic(bool make)
 	rd_kafka_DeleteTopic_destroy(old);
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_destroy(rk);
+}
+
+/* At the n-th question from now on, records are dropped. */
+static int	drops_at;
+
+static bool
+may_go_on(void *arg)
+{
+	(void)arg;
+	if (--drops_at == 0)
+		change_topic(DROP_RECORDS);
+	return true;
 }
 
 static struct message_id
@@ -88,7 +125,8 @@ send_all(uint64_t from, uint64_t to)
 	for (uint64_t i = from; i <= to; i++) {
 		struct msg m = { .sequence = i, .hash = i, .hashed = true,
 		    .key = { key, (size_t)snprintf(key, sizeof(key), "k%d",
-		    (int)i) }, .type = { "made", 4 }, .payload = { "{}", 2 },
+		    (int)i) }, .type = { type, strlen(type) },
+		    .payload = { "{}", 2 },
 		    .time = { "2026-01-31 12:00:00.5", 21 },
 		    .has_event = true };
 
@@ -114,12 +152,12 @@ static void
 begin(void)
 {
 	servers_signal("kafka", SIGCONT);
-	snprintf(topic, sizeof(topic), "t%d", (int)getpid());
-	change_topic(true);
+	snprintf(topic, sizeof(topic), "t%d.made", (int)getpid());
+	change_topic(MAKE);
 	conf = servers_conf("mysql: {database: app}\n"
 	    "publish: {driver: kafka, timeout_ms: 5000}\n"
-	    "kafka: {brokers: ['127.0.0.1:%s'], topic: %s}\n",
-	    servers_get("kafka", "PORT"), topic);
+	    "kafka: {brokers: ['127.0.0.1:%s'], topic: 't%d.{event_type}'}\n",
+	    servers_get("kafka", "PORT"), (int)getpid());
 	pub = kafka_new(conf, "check");
 	ck_assert_msg(pub.ops->open(pub.arg, &e) == 0, "%s", e.text);
 	send_all(1, SENT);
@@ -162,6 +200,22 @@ find_all(struct pub_sought *x, size_t n)
 		pub_wait(&pub, 1, -1, 50);
 	}
 	return x->found;
+}
+
+/* Until each is decided. */
+static void
+find_each(struct pub_sought *x, size_t n)
+{
+	int64_t	until = patience();
+
+	for (size_t left = n; left > 0; ) {
+		left = 0;
+		find(x, n, 500);
+		for (size_t i = 0; i < n; i++)
+			left += x[i].found == FOUND_LATER ||
+			    x[i].found == FOUND_UNKNOWN;
+		wait_more(&until, "an end of the look-up");
+	}
 }
 
 /* Some partitions wait for others to be read. */
@@ -208,11 +262,13 @@ START_TEST(places_are_compared)
 	struct pub_sought	x[3] = { sought(1, true), sought(2, true),
 				    sought(3, true) };
 
-	ck_assert_int_eq(find_all(x, 3), FOUND_THERE);
+	find_each(x, 3);
+	ck_assert_int_eq(x[0].found, FOUND_THERE);
 	ck_assert_int_eq(x[1].found, FOUND_THERE);
 	x[0].id.hash = 4711;
 	x[1].place += 1000;
-	ck_assert_int_eq(find_all(x, 3), FOUND_ABSENT);
+	find_each(x, 3);
+	ck_assert_int_eq(x[0].found, FOUND_ABSENT);
 	ck_assert_int_eq(x[1].found, FOUND_ABSENT);
 	ck_assert_int_eq(x[2].found, FOUND_THERE);
 }
@@ -224,11 +280,67 @@ START_TEST(topic_made_anew_ends_the_search)
 				    sought(1, false) };
 
 	find(x, 2, 1);
-	change_topic(false);
-	change_topic(true);
+	change_topic(DELETE);
+	change_topic(MAKE);
 	/* What is not there any more was not there, or is gone. */
 	ck_assert_int_eq(find_all(x, 2), FOUND_ABSENT);
 	ck_assert_int_ne(x[1].found, FOUND_LATER);
+}
+END_TEST
+
+/* Send another message, to a topic of its own. */
+static struct pub_sought
+send_elsewhere(bool placed)
+{
+	static char		other[sizeof(topic)];
+	struct pub_sought	x;
+
+	snprintf(topic, sizeof(topic), "t%d.other", (int)getpid());
+	strlcpy(other, topic, sizeof(other));
+	change_topic(MAKE);
+	snprintf(topic, sizeof(topic), "t%d.made", (int)getpid());
+	type = "other";
+	send_all(SENT + 1, SENT + 1);
+	x = sought(SENT + 1, placed);
+	x.where = other;
+	return x;
+}
+
+/*
+ * Retention deletes after the offsets of the first topic are known, and before
+ * it is read.
+ */
+START_TEST(removed_meanwhile)
+{
+	struct pub_sought	x[SENT + 1];
+
+	for (size_t i = 0; i < SENT; i++)
+		x[i] = sought(i + 1, true);
+	x[SENT] = send_elsewhere(true);
+	drops_at = 2;
+	find(x, SENT + 1, 500);
+	ck_assert_int_lt(drops_at, 1);
+	find_each(x, SENT + 1);
+	for (size_t i = 0; i < SENT; i++)
+		ck_assert_int_eq(x[i].found, msg_place_offset(x[i].place) <
+		    dropped[msg_place_partition(x[i].place)] ? FOUND_REMOVED :
+		    FOUND_THERE);
+	ck_assert_int_eq(x[SENT].found, FOUND_THERE);
+}
+END_TEST
+
+START_TEST(topic_that_cannot_be_read_holds_up_no_other)
+{
+	struct pub_sought	x[2] = { sought(1, false),
+				    send_elsewhere(false) };
+	int64_t			until = patience();
+
+	drops_at = 2;
+	while (find(x, 2, 500) == FOUND_LATER || x[1].found == FOUND_LATER)
+		wait_more(&until, "an end of the search");
+	ck_assert_int_lt(drops_at, 1);
+	ck_assert_int_eq(x[0].found, FOUND_UNKNOWN);
+	ck_assert_int_eq(x[1].found, FOUND_THERE);
 }
 END_TEST
 
@@ -267,6 +379,8 @@ main(void)
 	tcase_add_test(tc, absent_is_told_once);
 	tcase_add_test(tc, places_are_compared);
 	tcase_add_test(tc, topic_made_anew_ends_the_search);
+	tcase_add_test(tc, removed_meanwhile);
+	tcase_add_test(tc, topic_that_cannot_be_read_holds_up_no_other);
 	tcase_add_test(tc, broker_that_stops_tells_nothing);
 	return servers_test(s);
 }
