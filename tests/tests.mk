@@ -86,6 +86,7 @@ system_tests = \
 	tests/system/run_in_doubt.sh \
 	tests/system/run_domain.sh \
 	tests/system/run_kafka_audit.sh \
+	tests/system/run_kafka_audit_ends.sh \
 	tests/system/run_kafka_disk.sh \
 	tests/system/run_kafka_in_doubt.sh \
 	tests/system/run_kafka_operator.sh \

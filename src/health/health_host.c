@@ -176,9 +176,15 @@ judge_helper(struct health *h, const char *role, const json_t *process,
 	if (why[0] == '\0' || strcmp(state, "no binlog") == 0 ||
 	    json_object_get(told, why) != NULL ||
 	    health_number(process, "state_ms") < HELPER_MS ||
-	    is_explained(h, state) || is_told(h, why))
+	    is_explained(h, state) || is_told(h, why) ||
+	    health_topic_is_told(h, why) || (strstr(why, "may not read") !=
+	    NULL && is_told(h, "may not be read")))
 		return;
-	put_remedy(h, state, why, &remedy);
+	/* Of brokers only those of Kafka are waited for. */
+	if (strcmp(state, "no broker") == 0)
+		traits_kafka.put_remedy(h->conf, NULL, why, &remedy);
+	else
+		put_remedy(h, state, why, &remedy);
 	health_add(h, HEALTH_WAITING_WORKER, (struct health_about){ NULL,
 	    json_pack("{s:s}", "process", role) }, remedy.data, "%s: %s: %s",
 	    role, state, why);

@@ -243,6 +243,11 @@ show_state(struct janitor *j)
 
 	for (size_t i = 0; i < NDUTIES; i++)
 		refused = refused || j->duties[i].refusal.text[0] != '\0';
+	if (!refused && j->topics.trouble.text[0] != '\0') {
+		scoreboard_error(j->a->line, j->topics.trouble.text);
+		scoreboard_state(j->a->line, SCOREBOARD_NO_BROKER, clock_ms());
+		return;
+	}
 	scoreboard_state(j->a->line, refused ? SCOREBOARD_REFUSED :
 	    SCOREBOARD_RUNNING, clock_ms());
 }

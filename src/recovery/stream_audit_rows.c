@@ -278,7 +278,7 @@ judge_slice(struct stream_audit *r, struct stream_audit_rows *w,
 	for (size_t i = 0; audited == AUDIT_DONE && i < l->n && !w->dry;
 	    i += SLICE) {
 		if (store_reset(r->store, l->rows + i, l->n - i < SLICE ?
-		    l->n - i : SLICE, known_ids, &changed, e) < 0) {
+		    l->n - i : SLICE, NULL, known_ids, &changed, e) < 0) {
 			audited = AUDIT_NO_DB;
 			break;
 		}

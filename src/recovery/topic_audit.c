@@ -135,6 +135,7 @@ static void
 broker_failed(struct topic_audit *t, struct err *why, int64_t *delay_ms)
 {
 	err_in(why, "audit of topics");
+	t->trouble = *why;
 	reconnect_failed(&t->broker, why->text, clock_ms());
 	hang_up(t);
 	*delay_ms = later(0, t->broker.try_at - clock_ms());
@@ -320,7 +321,8 @@ by_sequence(const void *a, const void *b)
 
 /*
  * Send the lost ones again, in the order of their keys; with the same ids, as
- * Kafka remembers none, and consumers may.
+ * Kafka remembers none, and consumers may.  One that was sent again meanwhile,
+ * by this or another janitor, may have its former place.
  */
 static int
 reset_lost(struct topic_audit *t, uint64_t *reset, struct err *e)
@@ -335,7 +337,7 @@ reset_lost(struct topic_audit *t, uint64_t *reset, struct err *e)
 			rows[n++] = t->lost[i].row;
 	for (size_t i = 0; rc == 0 && i < n; i += RESET) {
 		rc = store_reset(t->store, rows + i, n - i < RESET ? n - i :
-		    RESET, NULL, &changed, e);
+		    RESET, t->row.now, NULL, &changed, e);
 		*reset += rc == 0 ? changed : 0;
 	}
 	free(rows);
@@ -369,7 +371,10 @@ tell(const struct topic_audit *t, bool again, struct store_loss *loss,
 	}
 }
 
-/* All slices are judged: what is lost goes again, or is told. */
+/*
+ * All slices are judged: what is lost goes again, or is told.  If that fails
+ * halfway, all begins anew.
+ */
 static int
 finish(struct topic_audit *t, struct err *e)
 {
@@ -377,22 +382,24 @@ finish(struct topic_audit *t, struct err *e)
 	struct err		alarm;
 	bool			again = t->row.refill ||
 				    t->conf->kafka.recover == RECOVER_LOST;
+	int			rc;
 
 	if (t->nlost > 0)
 		qsort(t->lost, t->nlost, sizeof(*t->lost), by_sequence);
-	if (again && reset_lost(t, &t->recovered, e) < 0)
-		return -1;
-	tell(t, again, &loss, &alarm);
-	if (!again && t->nlost > 0)
-		loss = (struct store_loss){ t->nlost,
-		    t->lost[0].row.id.sequence,
-		    t->lost[t->nlost - 1].row.id.sequence, loss.alarm };
-	if (store_topics_checked(t->store, t->me, &t->row,
-	    loss.alarm != NULL || loss.messages > 0, &loss, e) < 0)
-		return -1;
+	rc = again ? reset_lost(t, &t->recovered, e) : 0;
+	if (rc == 0) {
+		tell(t, again, &loss, &alarm);
+		if (!again && t->nlost > 0)
+			loss = (struct store_loss){ t->nlost,
+			    t->lost[0].row.id.sequence,
+			    t->lost[t->nlost - 1].row.id.sequence,
+			    loss.alarm };
+		rc = store_topics_checked(t->store, t->me, &t->row,
+		    loss.alarm != NULL || loss.messages > 0, &loss, e);
+	}
 	drop_audit(t);
-	t->looked = true;
-	return 0;
+	t->looked = rc == 0;
+	return rc;
 }
 
 /* Ask for what is not told yet of this slice; *later: it goes on. */
@@ -451,6 +458,7 @@ audit(struct topic_audit *t, int64_t *delay_ms, struct err *e)
 	if (later)
 		return 0;
 	reconnect_works(&t->broker, clock_ms());
+	t->trouble.text[0] = '\0';
 	nlost = judge_slice(t);
 	drop_slice(t);
 	if (t->slice < SLICE_MAX)
@@ -480,6 +488,7 @@ topic_audit_step(struct topic_audit *t, int64_t *delay_ms, struct err *e)
 	if (store_topics_take(t->store, t->me, TTL_MS, conf, &row, e) < 0)
 		return -1;
 	if (!row.taken) {
+		t->trouble.text[0] = '\0';
 		hang_up(t);
 		return 0;
 	}

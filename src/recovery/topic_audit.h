@@ -46,8 +46,9 @@ struct topic_audit {
 	struct lost		*lost;		/* of all slices */
 	size_t			 nlost;
 
-	/* Results; the owner clears it. */
+	/* Results; the owner clears the first one. */
 	uint64_t		 recovered;	/* rows to be sent again */
+	struct err		 trouble;	/* why it stands still; or "" */
 };
 
 /* As scrub_init(), with what drivers_new_searched() has made; brokers: of all. */

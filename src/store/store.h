@@ -826,14 +826,15 @@ int	store_is_acked(struct store *, const struct acked *, bool *is,
 
 /*
  * Make those of the n rows wait again that are still delivered with that stream
- * sequence; *reset is how many.  They are in sequence order, 1000 at most.  A
- * row that was delivered after known_ids gets a new message id, because the
- * broker would take the old one for a duplicate; NULL: all keep theirs.
- * Raises the epochs of their partitions.  A row that the database refuses stays
- * as it is and is logged.
+ * sequence, and were before that moment (NULL: whenever); *reset is how many.
+ * They are in sequence order, 1000 at most.  A row that was delivered after
+ * known_ids gets a new message id, because the broker would take the old one
+ * for a duplicate; NULL: all keep theirs.  Raises the epochs of their
+ * partitions.  A row that the database refuses stays as it is and is logged.
  */
 int	store_reset(struct store *, const struct acked *, size_t n,
-	    const char *known_ids, uint64_t *reset, struct err *);
+	    const char *before, const char *known_ids, uint64_t *reset,
+	    struct err *);
 
 /*
  * store_topics.c - what Kafka has acknowledged, and whether it is still there

@@ -449,7 +449,7 @@ store_moved(struct store *s, const struct acked_list *l, const uint64_t *acks,
 
 static int
 reset_rows(struct store *s, const struct acked *rows, size_t n,
-    const char *known_ids, uint64_t *reset, struct err *e)
+    const char *before, const char *known_ids, uint64_t *reset, struct err *e)
 {
 	struct counts	c;
 
@@ -461,7 +461,9 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 	    "{claim_token} = NULL, {available_at} = :at_once"
 	    "{clear in_doubt_since}{clear message_hash} "
 	    "WHERE {published_at} IS NOT NULL AND {global_sequence} IN (:rows) "
-	    "AND {ack_sequence} <=> CAST(:acks AS UNSIGNED)",
+	    "AND {ack_sequence} <=> CAST(:acks AS UNSIGNED):before",
+	    SQL_IF("before", before != NULL, " AND {published_at} < :moment"),
+	    SQL_TEXT("moment", before),
 	    SQL_IF("new_id", known_ids != NULL &&
 	    store_has_word(s, "replay_no"),
 	    "{replay_no} = {replay_no} + ({published_at} > :known_ids), "),
@@ -494,7 +496,7 @@ reset_rows(struct store *s, const struct acked *rows, size_t n,
 
 int
 store_reset(struct store *s, const struct acked *rows, size_t n,
-    const char *known_ids, uint64_t *reset, struct err *e)
+    const char *before, const char *known_ids, uint64_t *reset, struct err *e)
 {
 	struct isolate	i = isolate_rows(n, 0);
 	int		rc;
@@ -503,7 +505,7 @@ store_reset(struct store *s, const struct acked *rows, size_t n,
 		rc = store_begin(s, e);
 		if (rc == 0)
 			rc = store_end(s, reset_rows(s, rows + i.from, i.n,
-			    known_ids, &i.changed, e), e);
+			    before, known_ids, &i.changed, e), e);
 		if (store_isolate(s, &i, rc))
 			log_event(LOG_LVL_ERROR, LOG_FIELDS(LOG_NUMBER(
 			    "sequence", rows[i.from].id.sequence),

@@ -54,8 +54,33 @@ do_topic_recreate() {
 		HELD+=("$pid")
 		pause "$pid"
 	done
-	in_background recreate timeout 60 "$LAB" recreate --kafka "$ADMIN" \
-	    --topic "$1" --into "gone.$RECREATED"
+	in_background recreate recreate "$1" "gone.$RECREATED"
+}
+
+# recreate TOPIC NAME: whose rows were acknowledged before nobody may send again
+recreate() {
+	timeout 60 "$LAB" recreate --kafka "$ADMIN" --topic "$1" --into "$2" ||
+	    return
+	timeout 5 "$SANDBOX" sql "$DIR/now" -N app -e 'SELECT global_sequence
+	    FROM outbox WHERE published_at IS NOT NULL' > "$DIR/$2.acked" ||
+	    rm "$DIR/$2.acked"	# the database is away
+}
+
+# What the topics of before and of now have was in doubt.
+check_recreated() {
+	local n again
+	for ((n = 1; n <= RECREATED; n++)); do
+		[ -e "$DIR/gone.$n.acked" ] || continue
+		"$LAB" list --kafka "$ADMIN" --topic "gone.$n.*" |
+		    awk '{ print $3 }' | sort > "$DIR/before"
+		"$LAB" list --kafka "$ADMIN" --topic 'events.*' |
+		    awk '{ print $3 }' | sort > "$DIR/since"
+		again=$(comm -12 "$DIR/before" "$DIR/since" | tee "$DIR/again" |
+		    wc -l)
+		is "$(sort "$DIR/gone.$n.acked" | comm -12 - "$DIR/again" |
+		    head -n 3)" '' "topic $n made anew: what was acknowledged $(
+		    )is not sent again ($again in doubt were)"
+	done
 }
 
 ended_recreate() {

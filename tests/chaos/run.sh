@@ -586,6 +586,7 @@ planned neighbour && {
 	check_told app2 "$NMASTERS"
 }
 check_answered
+[ "$BUS" != kafka ] || check_recreated
 # A wrong word is a fault, too: an operator might believe it.
 may_have_phantoms || is "$(told "${MINE[@]}" | head -1)" '' \
     'the log has no phantoms where there are none'

@@ -5,6 +5,50 @@
 
 # shellcheck shell=bash disable=SC2034,SC2154
 
+TOPIC=events.lab.event		# of what produce makes
+
+# use_kafka BROKERS [KEY]: in place of NATS, with another key of the section;
+# what is in doubt, or of the dead, is met soon
+use_kafka() {
+	local WORKERS=${WORKERS:-2} CLAIM_TTL=${CLAIM_TTL:-8}
+	local TIMEOUT_MS=${TIMEOUT_MS:-1500} HEARTBEAT_TTL=3
+	local LEASE_TTL=3 LEASE_RENEW=1
+	write_conf
+	sed -i "s|^publish: {|&driver: kafka, |
+	    s|^nats: .*|kafka: {brokers: [$1]${2:+, $2}}|" "$CONF"
+}
+
+# check_topic NAME: it has each event once, each key in order
+check_topic() {
+	"$LAB" check --socket "$SOCKET" --database app --kafka "$ADMIN" \
+	    --topic "$TOPIC" --wait 10 > "$DIR/check" 2>&1
+	ok $? "$1" || sed 's/^/# /' "$DIR/check"
+}
+# holds NAME: the same, but for the order
+holds() {
+	"$LAB" check --socket "$SOCKET" --database app --kafka "$ADMIN" --json \
+	    --topic "$TOPIC" --wait 10 2> /dev/null | sed -n '/^{/p' |
+	    jq -c '[.lost, .duplicated]' > "$DIR/check"
+	is "$(cat "$DIR/check")" '[0,0]' "$1"
+}
+
+# problem ID: status has it, and it goes to $DIR/problem
+problem() {
+	"$OUTBOXCTL" -c "$CONF" status --json |
+	    jq -e --arg id "$1" '.problems[] | select(.id == $id)' > "$DIR/problem"
+}
+no_problem() { ! problem "$1"; }
+
+# cluster_of_kafka [KEY=VALUE...]: three brokers; sets BROKERS and ADMIN
+cluster_of_kafka() {
+	"$SANDBOX" cluster kafka "$DIR" 3 "$@" || {
+		echo 'Bail out! no cluster of Kafka'
+		exit 1
+	}
+	BROKERS=$(. "$DIR/env" && sed 's/[^,]*/"&"/g' <<< "$HOSTS")
+	ADMIN=$(. "$DIR/n1/env" && echo "$HOST:$ADMIN_PORT")
+}
+
 # need_kafka: fetches it, the first time on a machine, or ends the test
 need_kafka() {
 	"$SANDBOX" kafka-tree > "$DIR/kafka-tree" 2>&1 && return
@@ -22,6 +66,34 @@ start_kafka() {
 	BROKER=$(. "$DIR/kafka/env" && echo "$HOST:$PORT")
 	ADMIN=$(. "$DIR/kafka/env" && echo "$HOST:$ADMIN_PORT")
 }
+
+# disk_keep, disk_back: the broker's disk goes back to what it was
+disk_keep() {
+	"$SANDBOX" stop "$DIR/kafka"
+	cp -a "$DIR/kafka/data" "$DIR/older"
+	"$SANDBOX" restart "$DIR/kafka" > /dev/null
+}
+disk_back() {
+	"$SANDBOX" kill "$DIR/kafka"
+	rm -r "$DIR/kafka/data"
+	mv "$DIR/older" "$DIR/kafka/data"
+	"$SANDBOX" restart "$DIR/kafka" > /dev/null
+}
+
+# looks: a look of the audit that began later than now has found nothing
+looks() {
+	local now
+	now=$(sql 'SELECT NOW(6)')
+	wait_for 60 is_sql "SELECT checked_at > '$now' FROM outbox_streams
+	    WHERE name = 'topics of Kafka'" 1
+}
+# send N: events, and wait until they are sent
+send() {
+	produce --events "$1" --keys 30 --payload 100 --bulk
+	drains 30 "$1 rows are sent"
+}
+nlost() { grep -c 'lost .* acknowledged' "$LOG"; }
+sent_since() { sql "SELECT COUNT(*) FROM outbox WHERE published_at > '$1'"; }
 
 # kafka_client PROTOCOL: the daemon's listener is PLAINTEXT, SSL, SASL_PLAINTEXT
 # or SASL_SSL

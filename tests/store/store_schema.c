@@ -455,7 +455,7 @@ START_TEST(statements_do_without_columns)
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_uint_eq(l.rows[0].ack, 7);
 	ck_assert(!l.rows[0].id.hashed && l.rows[0].id.replay == 0);
-	ck_ok(store_reset(st, l.rows, 1, "2026-01-01", &reset, &e));
+	ck_ok(store_reset(st, l.rows, 1, NULL, "2026-01-01", &reset, &e));
 	ck_assert_uint_eq(reset, 1);
 	ck_sql("2", "SELECT COUNT(*) FROM outbox WHERE published_at IS NULL "
 	    "AND ack_sequence IS NULL");

@@ -4,9 +4,6 @@
 . "$srcdir/tests/lib/kafka.sh"
 is_short && skip_all 'a long test'
 
-TOPIC=events.lab.event
-WORKERS=2 CLAIM_TTL=8 TIMEOUT_MS=1500 LEASE_TTL=3 LEASE_RENEW=1 HEARTBEAT_TTL=3
-
 mkdir "$DIR/kafka"
 mount -t tmpfs -o size=200m tmpfs "$DIR/kafka" 2> "$DIR/mount" ||
     skip_all 'no right to mount'
@@ -19,9 +16,7 @@ trap end EXIT
 start_kafka
 start_servers
 topic "$TOPIC" 3
-write_conf
-sed -i "s|^publish: {|&driver: kafka, |
-    s|^nats: .*|kafka: {brokers: [\"$BROKER\"]}|" "$CONF"
+use_kafka "\"$BROKER\""
 start_fleet
 produce --events 100 --keys 30 --payload 100 --bulk
 drains 30 'all rows are sent'
@@ -40,8 +35,5 @@ rm "$DIR/kafka/filler"
 "$SANDBOX" restart "$DIR/kafka" > /dev/null
 drains 90 'with room again all are sent'
 is "$(sql 'SELECT MAX(attempts) FROM outbox')" 0 'no attempt is counted'
-"$LAB" check --socket "$SOCKET" --database app --kafka "$ADMIN" \
-    --topic "$TOPIC" --wait 10 > "$DIR/check" 2>&1
-ok $? 'the topic is complete and in order, nothing twice' ||
-    sed 's/^/# /' "$DIR/check"
+check_topic 'the topic is complete and in order, nothing twice'
 done_testing
