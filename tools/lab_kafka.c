@@ -584,6 +584,8 @@ list_record(void *arg, const struct lab_msg *m)
 	const char	*event = lab_header(m, "Outbox-Sequence");
 
 	(void)arg;
+	if (m->gone > 0)
+		printf(GONE "%u.", m->gone);
 	printf("%s/%d %lld %s %lld\n", m->subject, (int)m->partition,
 	    (long long)m->offset, event != NULL ? event : "-",
 	    (long long)m->when);

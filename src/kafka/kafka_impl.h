@@ -133,6 +133,7 @@ struct read_topic {
 	rd_kafka_topic_t	*rkt;
 	struct read_part	*parts;		/* by number */
 	size_t			 nparts;	/* 0: there is no such topic */
+	bool			 cannot_be;	/* its name is not legal */
 	bool			 begun;		/* where to read is known */
 	bool			 final;		/* the ends count */
 	bool			 failed;	/* it is not read any more */

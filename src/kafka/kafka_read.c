@@ -100,8 +100,9 @@ ask_topic(struct kafka_read *r, struct read_topic *t)
 		conf = rd_kafka_default_topic_conf_dup(r->rk);
 		rd_kafka_topic_conf_set_opaque(conf, t);
 		t->rkt = rd_kafka_topic_new(r->rk, t->name, conf);
-		if (t->rkt == NULL) {	/* of no legal name */
+		if (t->rkt == NULL) {
 			rd_kafka_topic_conf_destroy(conf);
+			t->cannot_be = true;
 			return RD_KAFKA_RESP_ERR_NO_ERROR;
 		}
 	}
@@ -120,6 +121,7 @@ ask_topic(struct kafka_read *r, struct read_topic *t)
 			t->parts[mt->partitions[i].id].replicated =
 			    mt->partitions[i].replica_cnt > 1;
 	rd_kafka_metadata_destroy(md);
+	t->cannot_be = err == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
 	/* What is not there, or cannot be, has no message. */
 	return err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
 	    err == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION ?
@@ -167,6 +169,8 @@ static bool
 is_final(const struct kafka_read *r, const struct read_topic *t,
     int64_t asked_at)
 {
+	if (t->cannot_be)
+		return true;
 	if (r->steady_since == 0 || asked_at < r->steady_since + SETTLE_MS)
 		return false;
 	if (t->nparts == 0)

@@ -208,16 +208,15 @@ read_slice(struct topic_audit *t, const char *since, char upto[STORE_TIME],
 	for (size_t i = 0; i < t->rows.rows.n; i++) {
 		struct msg	*m = &t->rows.rows.msgs[i];
 
-		t->sought[i] = (struct pub_sought){ .id = msg_id(m),
-		    .time = m->time, .since = INT64_MIN,
-		    .place = t->rows.places[i] };
 		if ((where = subject_of(t, m)) == NULL)
 			continue;
 		topic_of(t, where, &known);
 		*news = *news || !known;
-		t->sought[i].where = xstrdup(where);
+		t->rows.times[t->nsought] = t->rows.times[i];
+		t->sought[t->nsought++] = (struct pub_sought){ .id = msg_id(m),
+		    .where = xstrdup(where), .time = m->time,
+		    .since = INT64_MIN, .place = t->rows.places[i] };
 	}
-	t->nsought = t->rows.rows.n;
 	return 0;
 }
 
@@ -279,8 +278,6 @@ judge_slice(struct topic_audit *t)
 		struct audited_topic	*a;
 		size_t			 k;
 
-		if (x->where == NULL)
-			continue;
 		k = topic_of(t, x->where, &known);
 		a = &t->topics[k];
 		message_time_read((struct bytes){ t->rows.times[i],
@@ -402,38 +399,27 @@ finish(struct topic_audit *t, struct err *e)
 	return rc;
 }
 
-/* Ask for what is not told yet of this slice; *later: it goes on. */
+/* Ask for the slice; *later: not all is told yet. */
 static int
 ask(struct topic_audit *t, int64_t *delay_ms, bool *later, struct err *why)
 {
 	const struct pub	*p = publisher(t);
 	const struct pub_go_on	 keep_on = { go_on, t };
-	struct pub_sought	*open;
-	size_t			*at, n = 0;
 	int			 rc = 0;
 
-	open = xcalloc(t->nsought + 1, sizeof(*open));
-	at = xcalloc(t->nsought + 1, sizeof(*at));
-	for (size_t i = 0; i < t->nsought; i++)
-		if (t->sought[i].where != NULL &&
-		    (t->sought[i].found == FOUND_NOT_SOUGHT ||
-		    t->sought[i].found == FOUND_LATER)) {
-			at[n] = i;
-			open[n++] = t->sought[i];
-		}
-	if (n > 0)
-		p->ops->find(p->arg, t->prefix, open, n, clock_ms() + ASK_MS,
-		    &keep_on);
+	if (t->nsought > 0)
+		p->ops->find(p->arg, t->prefix, t->sought, t->nsought,
+		    clock_ms() + ASK_MS, &keep_on);
 	*later = false;
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		t->sought[at[i]] = open[i];
-		*later = *later || open[i].found == FOUND_LATER;
-		*delay_ms = open[i].again_ms;
-		if (open[i].found == FOUND_UNKNOWN)
-			rc = err_set(why, "%s", open[i].why.text);
+	for (size_t i = 0; i < t->nsought; i++) {
+		const struct pub_sought *x = &t->sought[i];
+
+		if (x->found == FOUND_LATER)
+			*delay_ms = x->again_ms;
+		*later = *later || x->found == FOUND_LATER;
+		if (x->found == FOUND_UNKNOWN)
+			rc = err_set(why, "%s", x->why.text);
 	}
-	free(open);
-	free(at);
 	return rc;
 }
 

@@ -218,6 +218,19 @@ find_each(struct pub_sought *x, size_t n)
 	}
 }
 
+/* Nobody has to wait until all brokers know all topics. */
+START_TEST(name_that_is_not_legal)
+{
+	struct pub_sought	x = sought(1, false);
+	int64_t			until = patience();
+
+	x.where = "not legal";
+	while (find(&x, 1, 2000) == FOUND_UNKNOWN)
+		wait_more(&until, "an answer");
+	ck_assert_int_eq(x.found, FOUND_ABSENT);
+}
+END_TEST
+
 /* Some partitions wait for others to be read. */
 START_TEST(all_partitions_are_read)
 {
@@ -379,6 +392,7 @@ main(void)
 	tcase_add_test(tc, absent_is_told_once);
 	tcase_add_test(tc, places_are_compared);
 	tcase_add_test(tc, topic_made_anew_ends_the_search);
+	tcase_add_test(tc, name_that_is_not_legal);
 	tcase_add_test(tc, removed_meanwhile);
 	tcase_add_test(tc, topic_that_cannot_be_read_holds_up_no_other);
 	tcase_add_test(tc, broker_that_stops_tells_nothing);
