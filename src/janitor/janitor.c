@@ -264,7 +264,7 @@ close_store(struct janitor *j)
 static void
 duty_failed(struct janitor *j, struct duty *d, struct err *e)
 {
-	bool	wrong = store_learnt_wrong(j->store);
+	bool	wrong = db_learnt_wrong(store_db(j->store));
 
 	/*
 	 * What was learnt of the tables is wrong: learn it again at once, by a
@@ -341,8 +341,8 @@ follow_workers(struct janitor *j, int64_t now)
 		return;
 	j->moved_at = now + MOVED_MS;
 	if (!scoreboard_server(j->a->scoreboard, peer, server) ||
-	    strcmp(server, peer) == 0 || !store_prefer(j->store, server) ||
-	    peer[0] == '\0')
+	    strcmp(server, peer) == 0 ||
+	    !db_prefer(store_db(j->store), server) || peer[0] == '\0')
 		return;
 	log_info("database: the workers use %s, no longer %s", server, peer);
 	close_store(j);
@@ -430,8 +430,8 @@ janitor_main(const struct janitor_args *a)
 	asked = drivers_new_asked(conf, "janitor");
 	drivers_new_searched(searched, conf, "janitor");
 	j.store = store_new(conf, "janitor", ANSWER_MS);
-	store_observe(j.store, totals_statement, a->totals);
-	store_set_test(j.store, prepare_session, &j);
+	db_observe(store_db(j.store), totals_statement, a->totals);
+	db_set_test(store_db(j.store), prepare_session, &j);
 	reconnect_init(&j.reconnect, "database");
 	j.reconnect.backoff.ceiling_ms = DB_PAUSE_MS;
 	j.reconnect.outage = a->database;

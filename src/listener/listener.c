@@ -158,7 +158,7 @@ binlog_refused(struct listener *d, const struct err *e, int64_t now)
 static void
 binlog_failed(struct listener *d, struct err *e)
 {
-	enum db_fault	fault = binlog_fault(d->binlog);
+	enum db_fault	fault = db_last_fault(binlog_db(d->binlog));
 	int64_t		now = clock_ms();
 
 	/* The workers lose the server as well; other faults are its own. */
@@ -189,7 +189,7 @@ open_stream(struct listener *d)
 	struct err		 e;
 
 	if (scoreboard_server(d->a->scoreboard, "", server))
-		(void)binlog_prefer(d->binlog, server);
+		(void)db_prefer(binlog_db(d->binlog), server);
 	if (binlog_open(d->binlog, &e) < 0) {
 		d->a->totals->connects_failed[TOTALS_DATABASE]++;
 		binlog_failed(d, &e);
@@ -207,7 +207,7 @@ open_stream(struct listener *d)
 static void
 follow_workers(struct listener *d, int64_t now)
 {
-	const char	*peer = binlog_peer(d->binlog);
+	const char	*peer = db_peer(binlog_db(d->binlog));
 	char		 server[SCOREBOARD_SERVER];
 	struct err	 e;
 
@@ -215,7 +215,8 @@ follow_workers(struct listener *d, int64_t now)
 		return;
 	d->moved_at = now + MOVED_MS;
 	if (!scoreboard_server(d->a->scoreboard, peer, server) ||
-	    strcmp(server, peer) == 0 || !binlog_prefer(d->binlog, server))
+	    strcmp(server, peer) == 0 ||
+	    !db_prefer(binlog_db(d->binlog), server))
 		return;
 	err_set(&e, "binlog: %s is no longer the server of the workers: they "
 	    "use %s", peer, server);
@@ -243,7 +244,7 @@ listen(struct listener *d)
 		scoreboard_state(d->a->line, SCOREBOARD_RUNNING, now);
 		reconnect_opened(&d->reconnect, now);
 		setproctitle("-outbox-master: listener [%s]",
-		    binlog_peer(d->binlog));
+		    db_peer(binlog_db(d->binlog)));
 		log_debug("the binlog stream has begun: all workers are woken");
 		notify_all(d, now);
 	}
@@ -257,7 +258,7 @@ listen(struct listener *d)
 		break;
 	case BINLOG_DAMAGED:
 		err_set(&e, "binlog: %s sent a damaged event",
-		    binlog_peer(d->binlog));
+		    db_peer(binlog_db(d->binlog)));
 		binlog_failed(d, &e);
 		return;
 	}
@@ -290,7 +291,7 @@ listener_main(const struct listener_args *a)
 	d.reconnect.backoff.ceiling_ms = DB_PAUSE_MS;
 	d.reconnect.follows = true;
 	d.binlog = binlog_new(a->conf);
-	binlog_observe(d.binlog, totals_statement, a->totals);
+	db_observe(binlog_db(d.binlog), totals_statement, a->totals);
 	for (;;) {
 		int64_t	wait = d.reconnect.try_at - clock_ms();
 

@@ -55,13 +55,6 @@ binlog_new(const struct conf *conf)
 }
 
 void
-binlog_observe(struct binlog *b, void (*observe)(void *, const char *,
-    int64_t), void *arg)
-{
-	db_observe(b->db, observe, arg);
-}
-
-void
 binlog_free(struct binlog *b)
 {
 	binlog_close(b);
@@ -70,22 +63,10 @@ binlog_free(struct binlog *b)
 	free(b);
 }
 
-enum db_fault
-binlog_fault(const struct binlog *b)
+struct db *
+binlog_db(const struct binlog *b)
 {
-	return b->db->fault;
-}
-
-bool
-binlog_prefer(struct binlog *b, const char *peer)
-{
-	return db_prefer(b->db, peer);
-}
-
-const char *
-binlog_peer(const struct binlog *b)
-{
-	return b->db->peer;
+	return b->db;
 }
 
 unsigned

@@ -24,9 +24,8 @@ struct binlog;
 struct binlog	*binlog_new(const struct conf *);
 void		 binlog_free(struct binlog *);
 
-/* As db_observe, for the statements before the stream of events. */
-void		 binlog_observe(struct binlog *, void (*)(void *arg,
-		    const char *what, int64_t us), void *arg);
+/* Its connection: for which server it takes, and what became of it. */
+struct db	*binlog_db(const struct binlog *);
 
 /*
  * Connect to a server as db_open does, and request every event that is
@@ -43,13 +42,6 @@ void		 binlog_close(struct binlog *);
  */
 int		 binlog_next(struct binlog *, const uint8_t **, size_t *,
 		    struct err *);
-
-/* As db_prefer. */
-bool		 binlog_prefer(struct binlog *, const char *peer);
-
-/* The kind of the last failure; the server's address. */
-enum db_fault	 binlog_fault(const struct binlog *);
-const char	*binlog_peer(const struct binlog *);
 
 /* The index of partition_key in the outbox, from 0; or BINLOG_NO_COLUMN. */
 unsigned	 binlog_column(const struct binlog *);

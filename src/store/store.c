@@ -37,13 +37,6 @@ store_new(const struct conf *conf, const char *id, int64_t wait_ms)
 }
 
 void
-store_observe(struct store *s, void (*observe)(void *, const char *, int64_t),
-    void *arg)
-{
-	db_observe(s->db, observe, arg);
-}
-
-void
 store_free(struct store *s)
 {
 	if (s == NULL)
@@ -56,53 +49,17 @@ store_free(struct store *s)
 	free(s);
 }
 
+struct db *
+store_db(const struct store *s)
+{
+	return s->db;
+}
+
 int
 store_open(struct store *s, struct err *e)
 {
 	s->served = s->learnt;
 	return db_open(s->db, e);
-}
-
-void
-store_set_test(struct store *s, int (*test)(void *, struct err *), void *arg)
-{
-	db_set_test(s->db, test, arg);
-}
-
-bool
-store_prefer(struct store *s, const char *peer)
-{
-	return db_prefer(s->db, peer);
-}
-
-void
-store_leave_server(struct store *s)
-{
-	db_leave(s->db);
-}
-
-void
-store_demote_server(struct store *s)
-{
-	db_demote(s->db);
-}
-
-bool
-store_is_demoted(const struct store *s)
-{
-	return db_is_demoted(s->db);
-}
-
-const char *
-store_passed_over(const struct store *s)
-{
-	return db_passed_over(s->db);
-}
-
-int
-store_check_server(struct store *s, struct err *e)
-{
-	return db_check(s->db, e);
 }
 
 void
@@ -142,18 +99,6 @@ enum db_fault
 store_fault(const struct store *s)
 {
 	return db_last_fault(s->db);
-}
-
-unsigned
-store_code(const struct store *s)
-{
-	return db_last_code(s->db);
-}
-
-bool
-store_is_mariadb(const struct store *s)
-{
-	return db_is_mariadb(s->db);
 }
 
 void
@@ -309,21 +254,9 @@ store_query_any(struct store *s, const char *what, bool *any, struct err *e)
 }
 
 bool
-store_refused_value(const struct store *s)
-{
-	return db_refused_value(s->db);
-}
-
-bool
 store_isolate(const struct store *s, struct isolate *i, int rc)
 {
-	return isolate_judge(i, rc, store_refused_value(s));
-}
-
-bool
-store_learnt_wrong(const struct store *s)
-{
-	return db_learnt_wrong(s->db);
+	return isolate_judge(i, rc, db_refused_value(s->db));
 }
 
 /*

@@ -36,22 +36,10 @@ struct store	*store_new(const struct conf *, const char *id,
 		    int64_t wait_ms);
 void		 store_free(struct store *);
 
-/* As db_observe. */
-void		 store_observe(struct store *, void (*)(void *arg,
-		    const char *what, int64_t us), void *arg);
+/* Its connection: for which server it takes, and what that is. */
+struct db	*store_db(const struct store *);
+
 int		 store_open(struct store *, struct err *);
-
-/* As the functions of db.h: which server store_open() takes. */
-void		 store_set_test(struct store *, int (*)(void *arg,
-		    struct err *), void *arg);
-bool		 store_prefer(struct store *, const char *peer);
-void		 store_leave_server(struct store *);
-void		 store_demote_server(struct store *);
-bool		 store_is_demoted(const struct store *);
-const char	*store_passed_over(const struct store *);
-
-/* Check again that the server is a usable primary; see db_check. */
-int		 store_check_server(struct store *, struct err *);
 void		 store_close(struct store *);
 bool		 store_is_open(const struct store *);
 const char	*store_id(const struct store *);
@@ -63,9 +51,6 @@ const char	*store_peer(const struct store *);
  */
 int		 store_cluster(struct store *, struct server *, struct err *);
 enum db_fault	 store_fault(const struct store *);
-
-/* Did a value make the last statement fail?  See db_refused_value. */
-bool		 store_refused_value(const struct store *);
 
 /* isolate_judge() of what the last statement has returned. */
 bool		 store_isolate(const struct store *, struct isolate *, int rc);
@@ -106,9 +91,6 @@ void		 store_say_locked(struct store *, uint64_t sequence);
 /* The owner of the rows removes those that are not refused any more. */
 struct refusals	*store_refusals(struct store *);
 void		 store_drop_refusal(struct refusals *, size_t i);
-
-/* Is what store_learn() has read not so any more?  See db_learnt_wrong. */
-bool		 store_learnt_wrong(const struct store *);
 
 /*
  * Treat the claims of this dead worker as free.  A nonce is 16 hex digits.

@@ -47,7 +47,7 @@ store_block(struct store *s, const struct blocked *b, size_t n,
 	}
 	if (store_exec(s, "block", written, e) == 0)
 		return 0;
-	if (store_code(s) != DUPLICATE)
+	if (db_last_code(s->db) != DUPLICATE)
 		return -1;
 	*written = 0;		/* one record exists: read them again */
 	return 0;

@@ -252,7 +252,7 @@ store_claim(struct store *s, const struct claim_set *set, struct batch *b,
 		rc = leave_locked(s, &c, unlocked, b, e);
 	}
 	if (rc == 0 && (rc = claim_all(s, &c, b, claimed, e)) < 0 &&
-	    store_code(s) == LOCK_WAIT) {
+	    db_last_code(s->db) == LOCK_WAIT) {
 		/* The others do not wait for rows that are locked. */
 		why = *e;
 		n = c.n;

@@ -387,7 +387,8 @@ write_outcome(struct store *s, const struct batch *b, const struct kind *k,
 		set_aside(s, part.msgs, k->what, e);
 		/* It must not lose that it is in doubt. */
 		if (part.msgs[0].outcome == OUT_DEFER &&
-		    write_in_doubt(s, &part, e) < 0 && !store_refused_value(s))
+		    write_in_doubt(s, &part, e) < 0 &&
+		    !db_refused_value(s->db))
 			return -1;
 	}
 	return i.rc;

@@ -364,11 +364,6 @@ void	store_put_relabel(struct store *, const struct counts *,
 void	store_put_is_counted(struct store *, const struct counts *,
 	    struct sql label);
 
-/* The number of the last error, see db_last_code. */
-unsigned store_code(const struct store *);
-
-bool	store_is_mariadb(const struct store *);
-
 /*
  * store_registry.c: the name of a table of settings that this account sees and
  * the registry does not have; "": there is none.  Its outbox may be over the

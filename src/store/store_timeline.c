@@ -61,12 +61,12 @@ store_server(struct store *s, struct db_server *server, struct err *e)
 	do {
 		store_sql(s, "SELECT :identity", SQL_PART("identity", ways[i]));
 		rc = query_text(s, 0, server->identity, STORE_SERVER, e);
-	} while (rc < 0 && store_learnt_wrong(s) && ++i < 4);
+	} while (rc < 0 && db_learnt_wrong(s->db) && ++i < 4);
 	if (rc < 0)
 		return -1;
 	store_sql(s, "SELECT CONCAT(@@hostname, ':', @@port)");
 	if (query_text(s, 0, server->name, sizeof(server->name), e) < 0) {
-		if (!store_learnt_wrong(s))
+		if (!db_learnt_wrong(s->db))
 			return -1;
 		strlcpy(server->name, server->identity, sizeof(server->name));
 	}

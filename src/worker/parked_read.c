@@ -83,9 +83,8 @@ merge_records(struct parked *p, struct part *part, const struct blocked *b,
 	free(found);
 	if (rc == 0 && n == range.limit)
 		part->merging = true;
-	else if (rc == 0 && !is_halted(b) && store_unblock(p->store,
-	    ls.items, ls.n, &b->first, 1, e) < 0 &&
-	    !store_refused_value(p->store))
+	else if (rc == 0 && !is_halted(b) && store_unblock(p->store, ls.items,
+	    ls.n, &b->first, 1, e) < 0 && !db_refused_value(store_db(p->store)))
 		rc = -1;
 	free(ls.items);
 	return rc;
@@ -144,7 +143,7 @@ load_record(struct parked *p, const struct blocked *b, uint64_t parked_from,
 		l = lanes_load(p->lanes, &w, b->first, parked_from,
 		    b->head_parked && w.sequence != LANE_NONE);
 	else if (merge_records(p, w.part, b, e) < 0) {
-		if (!store_refused_value(p->store))
+		if (!db_refused_value(store_db(p->store)))
 			return -1;
 		wait_unmerged(p, w.part, l, now, e);
 	}

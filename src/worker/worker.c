@@ -292,8 +292,8 @@ init(struct worker *w, const struct worker_args *a)
 	}
 
 	w->store = store_new(w->conf, a->id, w->conf->worker.lease_renew);
-	store_observe(w->store, totals_statement, w->totals);
-	store_set_test(w->store, worker_test_server, w);
+	db_observe(store_db(w->store), totals_statement, w->totals);
+	db_set_test(store_db(w->store), worker_test_server, w);
 	w->db.backoff.ceiling_ms = DB_PAUSE_MS;
 	if (a->board != NULL)
 		store_say_instance(w->store, a->board->instance);

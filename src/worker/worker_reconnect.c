@@ -102,7 +102,7 @@ db_is_busy(struct worker *w, const struct err *e)
 	w->clean = false;
 	strlcpy(wait->why, e->text, sizeof(wait->why));
 	if (wait->since == 0)
-		wait->since = store_code(w->store) == LOCK_WAIT ||
+		wait->since = db_last_code(store_db(w->store)) == LOCK_WAIT ||
 		    w->fleet_waits ? w->asked_at : now;
 	if (now - wait->since < SCOREBOARD_WAIT_MS)
 		log_debug("%s; tried again", e->text);
@@ -118,7 +118,7 @@ db_is_busy(struct worker *w, const struct err *e)
 static bool
 blocks_writes(struct worker *w)
 {
-	unsigned	code = store_code(w->store);
+	unsigned	code = db_last_code(store_db(w->store));
 	bool		known;
 	struct err	e;
 
@@ -161,7 +161,7 @@ worker_db_failed(struct worker *w, struct err *e)
 	 * once, by a new connection.  Only if this one did some work; else it
 	 * is no news.
 	 */
-	if (store_learnt_wrong(w->store) && w->db.proven) {
+	if (db_learnt_wrong(store_db(w->store)) && w->db.proven) {
 		log_info("database: the tables have changed and are read "
 		    "again: %s", e->text);
 		connect_anew(w);
@@ -173,7 +173,7 @@ worker_db_failed(struct worker *w, struct err *e)
 		return;
 	case DB_BUSY:
 		if (blocks_writes(w)) {
-			store_leave_server(w->store);
+			db_leave(store_db(w->store));
 			reconnect_db(w, e);
 		} else
 			db_is_busy(w, e);
@@ -266,7 +266,7 @@ refuse_demoted(const struct worker *w, struct err *e)
 	const char	*peer = store_peer(w->store);
 	char		 used[SCOREBOARD_SERVER];
 
-	if (w->a->board == NULL || !store_is_demoted(w->store) ||
+	if (w->a->board == NULL || !db_is_demoted(store_db(w->store)) ||
 	    !scoreboard_server(w->a->board, peer, used) ||
 	    strcmp(used, peer) == 0)
 		return 0;
@@ -294,7 +294,7 @@ worker_test_server(void *arg, struct err *e)
 static void
 tell_of_server(struct worker *w)
 {
-	const char	*others = store_passed_over(w->store);
+	const char	*others = db_passed_over(store_db(w->store));
 
 	if (w->a->slot != 0 || w->conf->mysql.hosts.n < 2 ||
 	    strcmp(w->server, store_peer(w->store)) == 0)
@@ -317,7 +317,7 @@ worker_open_db(struct worker *w)
 	/* The first of the list may be an old primary that is back. */
 	if (w->a->respawned && !w->opened_db && w->a->board != NULL &&
 	    scoreboard_server(w->a->board, "", used))
-		store_prefer(w->store, used);
+		db_prefer(store_db(w->store), used);
 	if (store_open(w->store, &e) < 0) {
 		w->totals->connects_failed[TOTALS_DATABASE]++;
 		worker_is_away(w, &w->db, e.text, SCOREBOARD_NO_DATABASE);
@@ -337,9 +337,10 @@ worker_open_db(struct worker *w)
 	w->totals->connects[TOTALS_DATABASE]++;
 	reconnect_opened(&w->db, clock_ms());
 	/* One that is behind, and used all the same, is compared for the alarm. */
-	stream_audit_database_opened(&w->audit, store_is_demoted(w->store) ||
-	    (!w->a->respawned && !w->opened_db));
-	if (store_is_demoted(w->store))
+	stream_audit_database_opened(&w->audit,
+	    db_is_demoted(store_db(w->store)) || (!w->a->respawned &&
+	    !w->opened_db));
+	if (db_is_demoted(store_db(w->store)))
 		w->audit.may_leave = false;
 	w->opened_db = true;
 }
@@ -490,7 +491,7 @@ audit_failed(struct worker *w, struct err *e)
 
 	if (fault == DB_WRONG)
 		missed = store_is_open(w->store) &&
-		    !(store_learnt_wrong(w->store) && w->db.proven);
+		    !(db_learnt_wrong(store_db(w->store)) && w->db.proven);
 	else if (fault == DB_BUSY) {
 		if (w->audit_busy_since == 0)
 			w->audit_busy_since = now;
@@ -526,7 +527,7 @@ worker_audit_stream(struct worker *w)
 			/* Only one worker logs it, and what is used then. */
 			reconnect_failed(&w->db, e.text, clock_ms());
 			w->server[0] = '\0';
-			store_demote_server(w->store);
+			db_demote(store_db(w->store));
 			connect_anew(w);
 			w->announced = false;
 		} else

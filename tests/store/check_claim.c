@@ -118,12 +118,12 @@ START_TEST(lost_column_is_learnt)
 	sql("ALTER TABLE outbox DROP COLUMN message_hash");
 	b.msgs[0].outcome = OUT_DELIVERED;
 	ck_fails(store_settle(st, &b, &done, &e));
-	ck_assert(store_learnt_wrong(st));
+	ck_assert(db_learnt_wrong(store_db(st)));
 	ck_assert(store_is_open(st));
 	ck_ok(store_learn(st, &e));
 	ck_ok(store_settle(st, &b, &done, &e));
 	ck_assert_uint_eq(done.delivered, 1);
-	ck_assert(!store_learnt_wrong(st));
+	ck_assert(!db_learnt_wrong(store_db(st)));
 	sql("ALTER TABLE outbox ADD COLUMN message_hash BIGINT UNSIGNED NULL");
 	ck_ok(store_learn(st, &e));
 }

@@ -181,7 +181,7 @@ ctl_follow_workers(struct ctl *c)
 	path = xasprintf("%s.scoreboard", prefix);
 	b = scoreboard_open(path, &alive, &e);
 	if (b != NULL && alive && scoreboard_server(b, peer, server) &&
-	    store_prefer(c->store, server) && strcmp(server, peer) != 0)
+	    db_prefer(store_db(c->store), server) && strcmp(server, peer) != 0)
 		store_close(c->store);
 	scoreboard_close(b);
 	free(path);

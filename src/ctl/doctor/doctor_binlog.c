@@ -29,7 +29,7 @@ can_follow(const struct doctor *d, struct err *e)
 	for (size_t i = 0; i < (n > 0 ? n : 1) && !can && !refused; i++) {
 		can = binlog_open(b, e) == 0 &&
 		    binlog_next(b, &event, &len, e) == 0;
-		refused = binlog_fault(b) == DB_WRONG;
+		refused = db_last_fault(binlog_db(b)) == DB_WRONG;
 	}
 	binlog_free(b);
 	return can;

@@ -31,9 +31,9 @@ doctor_connect(struct doctor *d)
 
 	ctl_follow_workers(d->ctl);
 	d->connected = store_open(s, &d->away) == 0;
-	if (d->connected && store_passed_over(s)[0] != '\0')
+	if (d->connected && db_passed_over(store_db(s))[0] != '\0')
 		doctor_say(d, DOCTOR_ADVICE, "database", "%s",
-		    store_passed_over(s));
+		    db_passed_over(store_db(s)));
 	/* store_open() fails on servers that do not allow READ COMMITTED. */
 	if (d->connected)
 		doctor_say(d, DOCTOR_OK, "database", "%s: it is a primary, and "

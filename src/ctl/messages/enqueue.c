@@ -191,7 +191,7 @@ write_result_line(struct feed *f, size_t i, struct err *e)
 	}
 	if (rc == 0)
 		return 0;
-	if (!store_refused_value(s))
+	if (!db_refused_value(store_db(s)))
 		return -1;
 	/* A number made by us may be taken by another session: try again. */
 	if (!f->c->args.skip_bad || l->event.stream_sequence == 0) {

@@ -212,7 +212,7 @@ check_procedure(struct check *k, struct err *e)
 {
 	struct store	*s = k->ctl->store;
 	const char	*outbox = k->ctl->conf->outbox.tables.outbox;
-	bool		 mariadb = store_is_mariadb(s);
+	bool		 mariadb = db_is_mariadb(store_db(s));
 	unsigned long	 has, wanted = procedures_in(store_is_inline(s) ?
 			    schema_file_inline : schema_file_schema);
 	struct schema_finding *f;

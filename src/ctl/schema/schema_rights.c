@@ -67,7 +67,7 @@ is_denied(struct check *k, enum store_table t, const char *right,
 	store_sql(s, ":sql", SQL_RAW("sql", sql.data));
 	buf_free(&sql);
 	rows = store_query(s, k->ctl->command->words, e);
-	code = rows != NULL ? 0 : store_code(s);
+	code = rows != NULL ? 0 : db_last_code(store_db(s));
 	db_rows_free(rows);
 	if (code == CODE_TABLE_DENIED || code == CODE_COLUMN_DENIED)
 		return 1;
@@ -94,7 +94,7 @@ schema_account(struct ctl *c, struct err *e)
 const char *
 schema_binlog_rights(const struct ctl *c)
 {
-	return store_is_mariadb(c->store) ? "REPLICATION SLAVE" :
+	return db_is_mariadb(store_db(c->store)) ? "REPLICATION SLAVE" :
 	    "REPLICATION SLAVE, REPLICATION CLIENT";
 }
 

@@ -114,7 +114,8 @@ may_lock(struct ctl *c, struct err *why)
 	may = store_exec(c->store, "schema", NULL, why) == 0;
 	if (!may)
 		return store_fault(c->store) != DB_WRONG ||
-		    store_learnt_wrong(c->store) || !store_is_open(c->store);
+		    db_learnt_wrong(store_db(c->store)) ||
+		    !store_is_open(c->store);
 	store_sql(c->store, "UNLOCK TABLES");
 	store_exec(c->store, "schema", NULL, &e);
 	return true;
@@ -143,7 +144,7 @@ trigger_install(struct ctl *c, struct err *e)
 		sql = &unlocked;
 	}
 	if (rc == 0 && (rc = schema_run_all(c, sql->data, e)) < 0) {
-		if (store_code(c->store) == CODE_BINLOG) {
+		if (db_last_code(store_db(c->store)) == CODE_BINLOG) {
 			why = *e;
 			err_set(e, "%.300s; the server has a binlog: CREATE "
 			    "TRIGGER takes SUPER, or SET GLOBAL "
@@ -202,7 +203,7 @@ judge_no_trigger(struct check *k, const char *name, struct err *e)
 	db_rows_free(rows);
 	if (rows == NULL && store_fault(s) != DB_WRONG)
 		return -1;
-	if (rows == NULL && store_code(s) != CODE_NO_TRIGGER)
+	if (rows == NULL && db_last_code(store_db(s)) != CODE_NO_TRIGGER)
 		schema_find(k, T_EVENTS, SCHEMA_NOTE, "run it with an account "
 		    "that has the right TRIGGER on the table, to compare the "
 		    "trigger", "there is a trigger that this account cannot "

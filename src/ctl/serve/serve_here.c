@@ -89,7 +89,7 @@ here_run(struct here *h)
 		ctl_follow_workers(&h->c);
 	/* It may have been lost since, or have lasted long enough. */
 	if (is_open(h) && (clock_ms() - h->opened_at > CONNECTION_MS ||
-	    store_check_server(h->c.store, &e) < 0))
+	    db_check(store_db(h->c.store), &e) < 0))
 		store_close(h->c.store);
 	was_open = is_open(h);
 	if (h->c.command->needs == NEEDS_TABLES && !was_open)

@@ -170,7 +170,7 @@ put_password(const struct setup *s, const char *password, struct buf *to)
 		buf_printf(to, "\n    /*M! VIA mysql_native_password USING "
 		    "'%s' */\n    /*!80000 WITH caching_sha2_password AS "
 		    "'%s' */", native, sha2);
-	else if (store_is_mariadb(st))
+	else if (db_is_mariadb(store_db(st)))
 		buf_printf(to, " VIA mysql_native_password USING '%s'",
 		    native);
 	else
@@ -212,7 +212,7 @@ int
 setup_choose_login(struct setup *s, struct err *e)
 {
 	struct store	*st = s->admin.store;
-	bool		 mariadb = store_is_mariadb(st), offers;
+	bool		 mariadb = db_is_mariadb(store_db(st)), offers;
 
 	/*
 	 * Does the server offer TLS?  MySQL then has a certificate with an end;

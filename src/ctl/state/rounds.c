@@ -17,7 +17,7 @@ reach_database(struct ctl *c, bool kept, struct err *e)
 	if (c->store != NULL)
 		ctl_follow_workers(c);
 	if (kept && c->store != NULL && store_is_open(c->store))
-		(void)store_check_server(c->store, e);	/* closes a lost one */
+		(void)db_check(store_db(c->store), e);	/* closes a lost one */
 	if ((c->store != NULL && store_is_open(c->store)) ||
 	    ctl_open(c, e) == 0)
 		return NULL;
