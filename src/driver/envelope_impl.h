@@ -49,7 +49,6 @@ void	envelope_add_metadata(struct envelope *, const struct envelope_form *,
 	    json_t *root);
 
 /* envelope_json.c: these write the members of an object into the body. */
-void	envelope_put_name(struct buf *, const char *name);
 void	envelope_put_text(struct buf *, const char *name, struct bytes);
 /* Append a time of the database as RFC 3339. */
 void	envelope_put_time(struct buf *, struct bytes);

@@ -13,8 +13,8 @@
 #include "util/json_text.h"
 #include "util/printable.h"
 
-void
-envelope_put_name(struct buf *b, const char *name)
+static void
+put_name(struct buf *b, const char *name)
 {
 	if (b->len > 0 && b->data[b->len - 1] != '{')
 		buf_str(b, ",");
@@ -25,7 +25,7 @@ envelope_put_name(struct buf *b, const char *name)
 void
 envelope_put_text(struct buf *b, const char *name, struct bytes text)
 {
-	envelope_put_name(b, name);
+	put_name(b, name);
 	json_text_put(b, text.data, text.len);
 }
 
@@ -64,11 +64,11 @@ envelope_put_payload(struct envelope *v, const struct msg *m,
 {
 	if ((!envelope_has(m->content_type) || is_json_type(m->content_type)) &&
 	    json_text_is_valid(m->payload.data, m->payload.len)) {
-		envelope_put_name(&v->body, json);
+		put_name(&v->body, json);
 		buf_add(&v->body, m->payload.data, m->payload.len);
 		return true;
 	}
-	envelope_put_name(&v->body, base64);
+	put_name(&v->body, base64);
 	buf_str(&v->body, "\"");
 	json_text_put_base64(&v->body, m->payload.data, m->payload.len);
 	buf_str(&v->body, "\"");
@@ -105,7 +105,7 @@ static void
 put_integer(struct envelope *v, const char *name, struct bytes value)
 {
 	if (envelope_has(value) && is_integer(value)) {
-		envelope_put_name(&v->body, name);
+		put_name(&v->body, name);
 		buf_add(&v->body, value.data, value.len);
 	} else
 		put_column(v, name, value);
@@ -122,7 +122,7 @@ envelope_put_json(struct envelope *v, const struct envelope_form *f,
 	msg_put_id(&v->scratch, f->id_prefix, m);
 	envelope_put_text(b, "id",
 	    (struct bytes){ v->scratch.data, v->scratch.len });
-	envelope_put_name(b, "sequence");
+	put_name(b, "sequence");
 	buf_u64(b, m->sequence);
 	put_column(v, "key", m->key);
 	put_column(v, "type", m->type);
@@ -141,7 +141,7 @@ envelope_put_json(struct envelope *v, const struct envelope_form *f,
 	    !json_text_is_valid(m->metadata.data, m->metadata.len))
 		return err_set(e, "metadata cannot stand in a JSON object: it "
 		    "is nested deeper than %d", JSON_TEXT_DEEPEST);
-	envelope_put_name(b, "metadata");
+	put_name(b, "metadata");
 	if (metadata != NULL)
 		buf_add(b, m->metadata.data, m->metadata.len);
 	else

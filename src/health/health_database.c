@@ -88,7 +88,7 @@ judge_filling(struct health *h, const json_t *o)
 		    "reconcile makes the rows",
 		    "newest events without a row in %s: %lld, the first is "
 		    "%lld: what writes them makes no row in this outbox", name,
-		    n, (long long)health_number(o, "unfilled_first"));
+		    n, health_number(o, "unfilled_first"));
 }
 
 /* Events that wait, and no worker can see them. */
@@ -109,8 +109,7 @@ judge_unsent(struct health *h, const json_t *o)
 	    "newest events without a row in %s: %lld, the first is %lld: "
 	    "their messages were not sent, and no worker can see them: the "
 	    "rows were deleted, or never inserted", health_text(o, "name"),
-	    (long long)health_number(o, "unfilled"),
-	    (long long)health_number(o, "unfilled_first"));
+	    health_number(o, "unfilled"), health_number(o, "unfilled_first"));
 	buf_free(&remedy);
 }
 
@@ -123,17 +122,15 @@ judge_gone(struct health *h, const json_t *o)
 	snprintf(remedy, sizeof(remedy), "UPDATE %s SET reconcile_watermark = "
 	    "%lld WHERE id = 1, if they were delivered or are not to be sent; "
 	    "else outboxctl reconcile makes the rows",
-	    health_text(o, "settings"),
-	    (long long)health_number(o, "gone_last"));
+	    health_text(o, "settings"), health_number(o, "gone_last"));
 	health_add(h, HEALTH_ROWS_GONE, (struct health_about){
 	    NULL, json_pack("{s:O}", "sequence",
 	    json_object_get(o, "gone_first")) }, remedy,
 	    "newest events without a row in %s, whose messages were delivered, "
 	    "or may have been: %lld, from %lld to %lld: the rows were "
 	    "deleted, and reconcile sends again what no stream shows",
-	    health_text(o, "name"), (long long)health_number(o, "gone"),
-	    (long long)health_number(o, "gone_first"),
-	    (long long)health_number(o, "gone_last"));
+	    health_text(o, "name"), health_number(o, "gone"),
+	    health_number(o, "gone_first"), health_number(o, "gone_last"));
 }
 
 /* Where the outbox is alone, it is known which rows are gone. */

@@ -193,9 +193,9 @@ judge_rival(struct health *h, const json_t *s)
 	    "split brain: %s publishes under the outbox id of this database, "
 	    "too: at least %lld messages, stream %s, sequences %lld to %lld, "
 	    "have no event here; %s", health_text(s, "rival"),
-	    (long long)health_number(s, "phantoms"), health_text(s, "name"),
-	    (long long)health_number(s, "phantom_first"),
-	    (long long)health_number(s, "phantom_last"), paused ?
+	    health_number(s, "phantoms"), health_text(s, "name"),
+	    health_number(s, "phantom_first"),
+	    health_number(s, "phantom_last"), paused ?
 	    "all partitions are paused here" :
 	    "this one was in use before, and goes on");
 }
@@ -217,11 +217,9 @@ judge_stream(struct health *h, const json_t *s)
 		    "counts), outboxctl stream forget accepts the loss",
 		    "%s%s lost %lld messages that were acknowledged, %s %lld "
 		    "to %lld, and with %s: report nothing is sent again",
-		    to->audit.before, name, (long long)health_number(s, "lost"),
-		    to->audit.numbers,
-		    (long long)health_number(s, "lost_first"),
-		    (long long)health_number(s, "lost_last"),
-		    to->audit.recover);
+		    to->audit.before, name, health_number(s, "lost"),
+		    to->audit.numbers, health_number(s, "lost_first"),
+		    health_number(s, "lost_last"), to->audit.recover);
 	/* Who removed them on purpose has to say so: it may be damage, too. */
 	if (health_number(s, "missing") > 0)
 		health_add(h, HEALTH_MISSING_MESSAGES, (struct health_about){
@@ -232,8 +230,7 @@ judge_stream(struct health *h, const json_t *s)
 		    "sends them again (--dry-run counts)", "stream %s lacks "
 		    "%lld messages that it had acknowledged, sequences %s, and "
 		    "they are not sent again by themselves", name,
-		    (long long)health_number(s, "missing"),
-		    health_text(s, "holes"));
+		    health_number(s, "missing"), health_text(s, "holes"));
 	if (health_text(s, "alarm")[0] != '\0')
 		health_add(h, HEALTH_STREAM_ALARM, (struct health_about){
 		    health_member(s, "alarm_at"), json_pack("{s:O}", "stream",
@@ -252,9 +249,9 @@ judge_stream(struct health *h, const json_t *s)
 		    "messages whose events this database has lost, by a "
 		    "failover, a restored backup or a TRUNCATE, stream "
 		    "sequences %lld to %lld", name,
-		    (long long)health_number(s, "phantoms"),
-		    (long long)health_number(s, "phantom_first"),
-		    (long long)health_number(s, "phantom_last"));
+		    health_number(s, "phantoms"),
+		    health_number(s, "phantom_first"),
+		    health_number(s, "phantom_last"));
 }
 
 static void
@@ -282,7 +279,7 @@ judge_counts(struct health *h)
 	health_add(h, HEALTH_COUNT_CHANGE, (struct health_about){
 	    .since = health_member(counts, "since") }, remedy,
 	    "the partition count is changed to %lld, and labels of the former "
-	    "count are still served", (long long)health_number(counts,
+	    "count are still served", health_number(counts,
 	    "present"));
 }
 
@@ -314,7 +311,7 @@ health_judge_fleet(struct health *h)
 		    "hosts; there outboxctl logs tells what holds their "
 		    "workers up",
 		    "partitions have no worker: %lld, for up to %s",
-		    (long long)health_number(p, "expired"),
+		    health_number(p, "expired"),
 		    duration_words(health_number(p, "expired_ms")).text);
 	json_array_foreach(json_object_get(workers, "back"), i, host) {
 		const char	*name = health_text(host, "host");

@@ -260,7 +260,7 @@ judge_reload(struct health *h, const json_t *here)
 		buf_printf(&remedy, "correct the file, then outboxctl reload; "
 		    "or set the variable where the daemon is started, and "
 		    "start it again: kill %lld, then ",
-		    (long long)health_number(here, "pid"));
+		    health_number(here, "pid"));
 		command_file_start(&remedy, h->conf->path);
 	}
 	health_add(h, HEALTH_RELOAD_REFUSED, (struct health_about){

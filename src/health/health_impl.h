@@ -64,7 +64,7 @@ bool	health_has(const struct health *, enum health_id);
 
 /* A member of the state, or of one of its objects; never NULL. */
 const char *health_text(const json_t *, const char *member);	/* or "" */
-json_int_t health_number(const json_t *, const char *member);	/* or 0 */
+long long health_number(const json_t *, const char *member);	/* or 0 */
 
 /* What to do if the broker takes nothing, by the error; NULL: not known. */
 const char *health_refusal_remedy(const char *error);

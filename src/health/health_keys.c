@@ -220,7 +220,7 @@ health_judge_keys(struct health *h)
 		    "keys bury --all makes them dead letters, and their keys "
 		    "go on", "messages that are held, with their keys, and "
 		    "were to be dead letters: %lld; the first is %lld: %s",
-		    (long long)health_number(held, "messages"), first, error);
+		    health_number(held, "messages"), first, error);
 	}
 	judge_dead(h);
 }

@@ -87,7 +87,7 @@ health_text(const json_t *o, const char *member)
 	return text == NULL ? "" : text;
 }
 
-json_int_t
+long long
 health_number(const json_t *o, const char *member)
 {
 	return json_integer_value(json_object_get(o, member));

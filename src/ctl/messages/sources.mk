@@ -5,7 +5,6 @@ outboxctl_SOURCES += \
 	src/ctl/messages/dead_list.c \
 	src/ctl/messages/destination.c src/ctl/messages/destination.h \
 	src/ctl/messages/enqueue.c \
-	src/ctl/messages/enqueue_message.c src/ctl/messages/enqueue_message.h \
 	src/ctl/messages/event.c src/ctl/messages/event.h \
 	src/ctl/messages/history.c src/ctl/messages/history.h \
 	src/ctl/messages/impact.c src/ctl/messages/impact.h \

@@ -33,6 +33,13 @@ struct setup {
 void	setup_step(struct setup *, const char *what, const char *, ...)
 	    __attribute__((format(printf, 3, 4)));
 
+/*
+ * An existing stream or topic may have other settings: can the daemon use it?
+ * Its findings, of which a failure is an error.
+ */
+int	setup_judge(struct setup *, const char *what, const char *name,
+	    const json_t *findings);
+
 /* setup_database.c */
 int	setup_database(struct setup *);
 

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/command_file.h"
 #include "ctl/setup/setup.h"
@@ -25,4 +26,23 @@ setup_step(struct setup *s, const char *what, const char *fmt, ...)
 	json_array_append_new(s->steps, json_pack("{s:s, s:s}", "step", what,
 	    "text", line.data));
 	buf_free(&line);
+}
+
+int
+setup_judge(struct setup *s, const char *what, const char *name,
+    const json_t *findings)
+{
+	json_t	*f;
+	size_t	 i;
+	int	 status = CTL_DONE;
+
+	setup_step(s, what, "%s exists", name);
+	json_array_foreach(findings, i, f)
+		if (strcmp(member_text(f, "level"), "fail") == 0)
+			status = ctl_error("%s %s %s", what, name,
+			    member_text(f, "text"));
+		else
+			setup_step(s, what, "%s: it %s",
+			    member_text(f, "level"), member_text(f, "text"));
+	return status;
 }

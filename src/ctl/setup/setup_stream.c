@@ -42,31 +42,12 @@ print_command(const struct setup *s, const struct new_stream *w,
 	fflush(stdout);
 }
 
-/* An existing stream may have other settings; can the daemon use it? */
-static int
-judge(struct setup *s, const struct buf *answer)
-{
-	json_t	*findings = broker_verdict(s->ctl, answer), *f;
-	int	 status = CTL_DONE;
-	size_t	 i;
-
-	setup_step(s, "stream", "%s exists", s->ctl->conf->nats.stream);
-	json_array_foreach(findings, i, f)
-		if (member_text(f, "level")[0] == 'f')
-			status = ctl_error("the stream %s",
-			    member_text(f, "text"));
-		else
-			setup_step(s, "stream", "%s: it %s",
-			    member_text(f, "level"), member_text(f, "text"));
-	json_decref(findings);
-	return status;
-}
-
 static int
 look_at(struct setup *s, const struct new_stream *w)
 {
 	const char	*name = s->ctl->conf->nats.stream;
 	struct buf	 found = { 0 }, made = { 0 };
+	json_t		*findings;
 	struct err	 e;
 	int		 status = broker_ask(&s->bus, "INFO", "", &found);
 
@@ -87,7 +68,9 @@ look_at(struct setup *s, const struct new_stream *w)
 		break;
 	case NEW_STREAM_SAME:
 	case NEW_STREAM_OTHER:
-		status = judge(s, &found);
+		findings = broker_verdict(s->ctl, &found);
+		status = setup_judge(s, "stream", name, findings);
+		json_decref(findings);
 		break;
 	case NEW_STREAM_REFUSED:
 		print_command(s, w, BY_OTHERS);

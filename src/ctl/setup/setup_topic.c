@@ -70,25 +70,6 @@ make(struct setup *s)
 	return CTL_DONE;
 }
 
-/* An existing topic may have other settings; can the daemon use it? */
-static int
-judge(struct setup *s, const json_t *topic)
-{
-	json_t	*f;
-	size_t	 i;
-	int	 status = CTL_DONE;
-
-	setup_step(s, "topic", "%s exists", s->topic);
-	json_array_foreach(json_object_get(topic, "findings"), i, f)
-		if (member_text(f, "level")[0] == 'f')
-			status = ctl_error("topic %s %s", s->topic,
-			    member_text(f, "text"));
-		else
-			setup_step(s, "topic", "%s: it %s",
-			    member_text(f, "level"), member_text(f, "text"));
-	return status;
-}
-
 int
 setup_topic(struct setup *s)
 {
@@ -104,7 +85,8 @@ setup_topic(struct setup *s)
 		    "kafka of the configuration", "kafka: %s", e.text),
 		    CTL_UNREACHABLE);
 	topic = json_array_get(topics, 0);
-	status = member_true(topic, "exists") ? judge(s, topic) : make(s);
+	status = member_true(topic, "exists") ? setup_judge(s, "topic",
+	    s->topic, json_object_get(topic, "findings")) : make(s);
 	json_decref(topics);
 	return status;
 }

@@ -19,8 +19,8 @@ said(const char *text)
 	return text[0] == '\0' ? json_null() : bytes_json(text, strlen(text));
 }
 
-json_t *
-state_cluster_json(const struct server *s)
+static json_t *
+cluster_json(const struct server *s)
 {
 	static const char *const	kinds[] = { "single", "primary",
 					    "galera", "group" };
@@ -51,7 +51,7 @@ state_put_cluster(struct ctl *c, json_t *state, struct err *e)
 
 	if (store_cluster(c->store, &s, e) < 0)
 		return -1;
-	return json_object_set_new(state, "cluster", state_cluster_json(&s));
+	return json_object_set_new(state, "cluster", cluster_json(&s));
 }
 
 static bool

@@ -32,7 +32,9 @@
  *	hosts		[{"host", "instance", "workers", "servers"}]: where live
  *			workers are, and which database servers they use;
  *			instance tells two hosts of one name apart
- *	cluster		what the server is that was asked: state_cluster_json()
+ *	cluster		what the server is that was asked: a struct server, with
+ *			"kind" (single, primary, galera or group) and "text", its
+ *			line; null: not known
  *	schema		{"version", "newest"} if it is newer than this program
  *			knows; else null
  *	database_host	"127.0.0.1:3306", or a socket: what was asked
@@ -85,12 +87,6 @@ struct rounds {
 void	 rounds_begin(struct ctl *, struct rounds *);
 json_t	*rounds_next(struct ctl *, struct rounds *);
 void	 rounds_end(struct ctl *, struct rounds *);
-
-/*
- * cluster.c: a struct server, member for member, with "kind" (single, primary,
- * galera or group) and "text", its line; null: not known.
- */
-json_t	*state_cluster_json(const struct server *);
 
 /* workers.c: an object per row of outbox_workers, sorted bytewise by id. */
 json_t	*state_workers(struct ctl *, struct err *);
