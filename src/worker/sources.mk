@@ -19,10 +19,12 @@ liboutbox_a_SOURCES += \
 	src/worker/report.c src/worker/report.h \
 	src/worker/tick.c src/worker/tick.h \
 	src/worker/worker.c src/worker/worker.h \
+	src/worker/worker_database.c \
 	src/worker/worker_impl.h \
 	src/worker/worker_reach.c \
 	src/worker/worker_reconnect.c \
 	src/worker/worker_server.c \
+	src/worker/worker_stream.c \
 	src/worker/worker_tick.c \
 	src/worker/worker_wakeup.c
 EXTRA_DIST += src/worker/README.md

@@ -1,8 +1,9 @@
 /*
  * worker_impl.h - private to the worker*.c files
  *
- * worker.c has the loop, worker_reconnect.c the connections, worker_reach.c what
- * they reach, worker_tick.c the ticks, worker_wakeup.c the wake-ups.
+ * worker.c has the loop, worker_database.c and worker_reconnect.c the
+ * connections, worker_reach.c what they reach, worker_stream.c the checks of the
+ * stream, worker_tick.c the ticks, worker_wakeup.c the wake-ups.
  */
 #ifndef OUTBOX_WORKER_IMPL_H
 #define OUTBOX_WORKER_IMPL_H
@@ -106,6 +107,16 @@ void	worker_unpause(struct worker *);
 /* Leave the broker's server for the next one of nats.servers, if any. */
 void	worker_change_server(struct worker *);
 
+/* Open a destination if it is time, or note that it is lost. */
+void	worker_keep_line(struct worker *, enum conf_driver);
+
+/* Log errors of the broker that name no message. */
+void	worker_pass_on_complaints(struct worker *);
+
+/*
+ * worker_database.c, worker_server.c
+ */
+
 /* A statement failed.  Closes the connection unless the server was busy. */
 void	worker_db_failed(struct worker *, struct err *e);
 
@@ -117,14 +128,21 @@ void	worker_open_db(struct worker *);
 /* The test of db_set_test(): learns the tables, and registers the worker. */
 int	worker_test_server(void *worker, struct err *);
 
-/* worker_server.c: at server_at, log what the server is if that is news. */
-int	worker_look_at_server(struct worker *, struct err *);
-
 /* From now on the claims of dead workers of this master are void. */
 void	worker_void_claims(struct worker *);
 
-/* Open a destination if it is time, or note that it is lost. */
-void	worker_keep_line(struct worker *, enum conf_driver);
+/*
+ * The server in use is an old primary that is back, as why says: use another
+ * one, if there is one.  What this worker had taken here expires.
+ */
+void	worker_leave_behind(struct worker *, struct err *why);
+
+/* worker_server.c: at server_at, log what the server is if that is news. */
+int	worker_look_at_server(struct worker *, struct err *);
+
+/*
+ * worker_stream.c
+ */
 
 /*
  * Check the stream's settings: after each connect, and every CHECK_MS.  While
@@ -134,9 +152,6 @@ void	worker_check_stream(struct worker *);
 
 /* Check, if it is time, whether the stream has lost acknowledged messages. */
 void	worker_audit_stream(struct worker *);
-
-/* Log errors of the broker that name no message. */
-void	worker_pass_on_complaints(struct worker *);
 
 /*
  * worker_reach.c
