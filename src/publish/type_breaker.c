@@ -145,6 +145,7 @@ type_breaker_refused(struct type_breaker *k, const struct type_refusal *f,
 	if (item == NULL && (item = add_item(k, f->m, f->route)) == NULL)
 		return;
 	item->out = false;
+	item->asked = 0;	/* one came, even if it was not sent */
 	item->refused_at = now;
 	/* With it, or, in another batch, since its first refusal. */
 	others = f->others || (item->since != 0 && f->taken_at > item->since);

@@ -124,6 +124,8 @@ END_TEST
 
 START_TEST(messages_without_a_route_may_wait)
 {
+	uint64_t	groups[TYPE_BREAKER_MAX];
+
 	conf->publish.unmatched = UNMATCHED_HOLD;
 	script("abc", "AAA");
 	types("wtw");
@@ -132,6 +134,17 @@ START_TEST(messages_without_a_route_may_wait)
 	expect_sent("02");
 	ck_assert(type_breaker_is_blamed(&relay.breaker, &msgs[1]));
 	ck_assert(!res.down);
+	/* One is asked for and comes, and the others stay held. */
+	for (int i = 0; i < 10; i++) {
+		now_ms += 2400;
+		ck_assert_uint_eq(type_breaker_wanted(&relay.breaker, 0,
+		    now_ms, groups), 1);
+		next_script("a", "A");
+		types("t");
+		publish_as("F");
+		ck_assert_int_eq(msgs[0].hold_ms, 60000);
+		ck_assert(!relay.breaker.released);
+	}
 	/* Another one of the type that has a route is not concerned. */
 	next_script("ab", "AA");
 	types("tt");
