@@ -153,7 +153,8 @@ judge_failure(struct flight *f, size_t i)
 /*
  * If its type is to blame, it is held in memory until it is asked for as the
  * probe, or the type is released (type_breaker_wanted).  In the database it is
- * due by then, for the claim, and for another worker.
+ * due by then, for the claim, and for another worker.  What is too long to be
+ * sent is no probe: it would be asked for again and again, without a pause.
  */
 static void
 defer_message(struct flight *f, size_t i, bool down)
@@ -167,7 +168,8 @@ defer_message(struct flight *f, size_t i, bool down)
 	bool				 silent = way->class == CLASS_TIMEOUT;
 
 	m->outcome = OUT_DEFER;
-	if (item != NULL && item->blamed) {
+	if (item != NULL && item->blamed && (way->sent_at != 0 ||
+	    way->class != CLASS_TOO_LARGE)) {
 		m->delay_ms = later(item->until - clock_ms() - LEAST_MS, 1);
 		m->hold_ms = way->sent_at == 0 ? HOLD_MS : 2 * HOLD_MS;
 		return;

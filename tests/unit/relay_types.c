@@ -460,7 +460,7 @@ END_TEST
 
 /*
  * All messages of a blamed type are too long, which tells nothing of the type:
- * it is not forgotten, as there are messages.
+ * it is not forgotten, as there are messages.  They are no probes of it.
  */
 START_TEST(probe_at_its_own_fault_is_one)
 {
@@ -475,6 +475,8 @@ START_TEST(probe_at_its_own_fault_is_one)
 		next_script("ab", "oA");
 		types("xy");
 		publish_as("FD");
+		ck_assert_int_eq(msgs[0].hold_ms, 0);
+		ck_assert_int_eq(msgs[0].delay_ms, 5000);
 		now_ms += 1000;
 	}
 	ck_assert_uint_eq(relay.breaker.n, 1);
