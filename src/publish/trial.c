@@ -173,9 +173,11 @@ note_relenting(struct trial_to *to, const struct accused *a)
 {
 	int64_t	now = to->taken_at;
 
-	if (to->relents_at != 0 && a->first > to->relents_at)
+	if (to->relents_at != 0 && a->first > to->relents_at &&
+	    now - later(to->relents_at, to->fickle_at) < RELENTS_MS)
 		to->fickle_at = now;
-	if (now - to->relents_at >= RELENTS_MS)
+	/* The clock begins with the host: 0 may be just now. */
+	if (to->relents_at == 0 || now - to->relents_at >= RELENTS_MS)
 		to->relents_at = now;
 }
 
