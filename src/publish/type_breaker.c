@@ -127,12 +127,16 @@ type_breaker_is_blamed(const struct type_breaker *k, const struct msg *m)
 	return item != NULL && item->blamed;
 }
 
-/* Did the broker answer, so that a probe costs nothing? */
+/*
+ * Did the broker answer, so that a probe costs nothing?  If another stream did,
+ * that of nats.stream was waited for.
+ */
 static bool
 is_answered(const struct type_breaker_item *item)
 {
 	return item->class != CLASS_NONE && item->class != CLASS_TIMEOUT &&
-	    item->class != CLASS_PERMISSION && item->class != CLASS_LOST;
+	    item->class != CLASS_PERMISSION && item->class != CLASS_LOST &&
+	    item->class != CLASS_WRONG_STREAM;
 }
 
 void

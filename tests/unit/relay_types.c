@@ -440,6 +440,20 @@ START_TEST(complaint_is_no_answer)
 }
 END_TEST
 
+/* Nor is the answer of another stream: that of the right one is waited for. */
+START_TEST(answer_of_another_stream_costs_a_wait)
+{
+	for (int i = 0; i < 8; i++) {
+		now_ms += 40000;
+		next_script("ab", "QA");
+		types("xy");
+		publish_as("FD");
+	}
+	ck_assert_int_eq(relay.breaker.items[0].class, CLASS_WRONG_STREAM);
+	ck_assert_int_gt(relay.breaker.items[0].until, now_ms + 4000);
+}
+END_TEST
+
 /* While no message that is held is offered, none is asked for. */
 START_TEST(no_probe_is_missed_during_a_stall)
 {
@@ -684,6 +698,7 @@ add_types(TCase *tc)
 	tcase_add_loop_test(tc, stream_without_a_leader_blames_no_subject, NOT,
 	    UNFIT + 1);
 	tcase_add_test(tc, another_server_may_answer);
+	tcase_add_test(tc, answer_of_another_stream_costs_a_wait);
 	tcase_add_test(tc, type_that_no_message_has_is_forgotten);
 	tcase_add_loop_test(tc, complaint_is_no_answer, 0, NROWS(complaints));
 	tcase_add_test(tc, no_probe_is_missed_during_a_stall);
