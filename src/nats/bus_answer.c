@@ -205,6 +205,7 @@ bus_read_ack(const char *body, int len, const char *stream,
 	a->class = CLASS_OTHER;
 	a->in_doubt = false;
 	a->ack_sequence = a->stream = 0;
+	a->retry_after_ms = 0;
 	if (stream[0] != '\0' && (domain == NULL || domain[0] == '\0') &&
 	    read_plain(body, body + len, stream, a))
 		return;

@@ -797,6 +797,7 @@ START_TEST(ack_is_read)
 	free(body);
 	ck_assert_int_eq(a.verdict, acks[_i].verdict);
 	ck_assert_uint_eq(a.ack_sequence, acks[_i].sequence);
+	ck_assert_int_eq(a.retry_after_ms, 0);
 	/* Named where any may answer. */
 	if (acks[_i].stream[0] != '\0' && a.class != CLASS_WRONG_STREAM)
 		ck_assert_uint_eq(a.stream, 0);
