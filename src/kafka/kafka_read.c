@@ -100,8 +100,7 @@ ask_topic(struct kafka_read *r, struct read_topic *t)
 		conf = rd_kafka_default_topic_conf_dup(r->rk);
 		rd_kafka_topic_conf_set_opaque(conf, t);
 		t->rkt = rd_kafka_topic_new(r->rk, t->name, conf);
-		if (t->rkt == NULL) {
-			rd_kafka_topic_conf_destroy(conf);
+		if (t->rkt == NULL) {	/* it has freed conf */
 			t->cannot_be = true;
 			return RD_KAFKA_RESP_ERR_NO_ERROR;
 		}
