@@ -67,9 +67,10 @@ stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row
 	if (r->relay->top.ack != 0 && r->server.identity[0] != '\0' &&
 	    store_is_acked(r->store, &r->relay->top, &known, e) < 0)
 		return -1;
-	if (!known)	/* ask about it only once */
+	if (!known) {	/* ask about it only once */
 		memset(&r->relay->top, 0, sizeof(r->relay->top));
-	less = less || !known;
+		r->loaded = less = true;
+	}
 	if (r->again_at != 0 && clock_ms() >= r->again_at) {
 		r->again_at = 0;
 		less = true;

@@ -164,9 +164,9 @@ audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
 }
 
 /*
- * The table of the outbox is newer than the tail, so it may have been loaded
- * from a backup, without the others.  All that it knows to be delivered was
- * sent before what it has waiting.
+ * The table of the outbox is newer than the tail, or lacks what we delivered, so
+ * it may have been loaded from a backup, without the others.  All that it knows
+ * to be delivered was sent before what it has waiting.
  */
 static int
 start_at_rows(struct stream_audit *r, uint64_t *next, struct err *e)

@@ -407,6 +407,23 @@ START_TEST(comparison_of_another_worker_will_do)
 }
 END_TEST
 
+/* The outbox alone is loaded into a running server: the tail is newer. */
+START_TEST(rows_that_go_back_are_noticed)
+{
+	know_tail(0);
+	deliver(1, 1, "'p00'", 60);
+	look_at_tail(false);
+	add_event(2, "a");
+	add_row(2, "NULL");
+	put_message(2, 2, hash_of(2, "a"));
+	sql("UPDATE outbox_streams SET tail_sequence = 2, tail_at = NOW(6)");
+	relay.top = (struct acked){ { .sequence = 2 }, 2 };
+	look_again();
+	ck_sql("2", "SELECT ack_sequence FROM outbox "
+	    "WHERE global_sequence = 2 AND published_at IS NOT NULL");
+}
+END_TEST
+
 /* A broker that goes in the middle: nothing is written down, and again. */
 START_TEST(broken_comparison_is_made_again)
 {
@@ -549,6 +566,7 @@ add_tails(Suite *s, const struct kind *k)
 	    2);
 	tcase_add_test(tc, slices_of_a_tail_are_kept);
 	tcase_add_test(tc, tail_that_goes_back_is_noticed);
+	tcase_add_test(tc, rows_that_go_back_are_noticed);
 	tcase_add_test(tc, comparison_does_not_hide_a_lost_beginning);
 	tcase_add_test(tc, row_that_cannot_be_found_holds_up_no_other);
 	tcase_add_test(tc, row_that_cannot_be_reset_holds_up_no_other);
