@@ -67,6 +67,25 @@ START_TEST(what_happened_since_the_search_counts)
 END_TEST
 
 /*
+ * They may have been sent since then; an application's clock may be ahead, and
+ * a time that has not come tells nothing.
+ */
+START_TEST(what_is_made_is_in_doubt)
+{
+	uint64_t	made;
+
+	sql("UPDATE events SET occurred_at = IF(sequence = 2, "
+	    "'2026-01-31 12:00:00', NOW(6) + INTERVAL 1 HOUR)");
+	ck_ok(store_begin(st, &e));
+	ck_ok(store_end(st, reconcile_make(&rec, rec.list, rec.n, &made, &e),
+	    &e));
+	ck_sql("2026-01-31 11:59:00.000000 1970-01-02 00:00:00.000000",
+	    "SELECT MAX(in_doubt_since), MIN(in_doubt_since) FROM outbox "
+	    "WHERE global_sequence > 1");
+}
+END_TEST
+
+/*
  * Rows whose time has come
  */
 
@@ -191,9 +210,12 @@ END_TEST
 void
 add_back(Suite *s, const struct kind *k)
 {
-	tcase_add_loop_test(add_case(s, "reconcile", k, k->start, search_begin,
-	    search_end), what_happened_since_the_search_counts, 0,
+	TCase	*tc = add_case(s, "reconcile", k, k->start, search_begin,
+		    search_end);
+
+	tcase_add_loop_test(tc, what_happened_since_the_search_counts, 0,
 	    NROWS(meanwhiles));
+	tcase_add_test(tc, what_is_made_is_in_doubt);
 	tcase_add_test(add_case(s, "scheduled", k, k->start, inline_begin,
 	    inline_end), owners_learn_of_rows_that_are_due);
 	tcase_add_loop_test(add_case(s, "step", k, k->start, inline_begin,
