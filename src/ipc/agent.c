@@ -61,6 +61,8 @@ agent_stop(struct agent *a)
 		kill(a->pid, SIGKILL);
 	a->runs = a->busy = false;
 	buf_free(&a->answer);
+	if (a->command.data != NULL)	/* not written: a token */
+		explicit_bzero(a->command.data, a->command.size);
 	buf_free(&a->command);
 }
 
