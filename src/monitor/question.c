@@ -176,6 +176,7 @@ static bool
 send_next(struct questions *t, enum question_kind kind, int64_t now)
 {
 	struct question	*q = t->list;
+	int		 rc;
 
 	while (q != NULL && (q->kind != kind || q->asked))
 		q = q->next;
@@ -183,7 +184,11 @@ send_next(struct questions *t, enum question_kind kind, int64_t now)
 		return false;
 	q->asked = true;
 	t->current[kind] = q;
-	if (agent_send(&t->agents[kind], q->words, now, &q->why) == 0)
+	rc = agent_send(&t->agents[kind], q->words, now, &q->why);
+	/* A change takes minutes, and its token is with the agent. */
+	if (kind == QUESTION_ACTION)
+		explicit_bzero(q->words, strlen(q->words));
+	if (rc == 0)
 		return false;
 	is_done(t, kind, now);
 	return true;

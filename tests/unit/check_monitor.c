@@ -280,7 +280,10 @@ START_TEST(action_is_asked_each_time)
 	b = ask(QUESTION_ACTION, "x");
 	ck_assert_ptr_ne(a, b);
 	wait_until_done(a);
+	/* The token of the other one waits for its turn. */
+	ck_assert_str_eq(a->words, "");
 	wait_until_done(b);
+	ck_assert_str_eq(b->words, "");
 	ck_assert_int_eq(ncommands(), 2);
 	end_questions();
 }
