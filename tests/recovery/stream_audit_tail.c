@@ -243,8 +243,20 @@ static const struct {
 	{ "UPDATE outbox_streams SET created = 'then'", true, false },
 };
 
+/* The catalogue has whole seconds: the table is older than the tail for sure. */
+static void
+let_table_age(void)
+{
+	for (int64_t until = patience(); strcmp(sql_text("SELECT create_time < "
+	    "NOW() - INTERVAL 3 SECOND FROM information_schema.tables WHERE "
+	    "table_schema = DATABASE() AND table_name = 'outbox'"), "1") != 0; )
+		wait_more(&until, "the table to be older");
+}
+
 START_TEST(tail_is_compared_when_the_database_may_be_another)
 {
+	if (!occasions[_i].compared)
+		let_table_age();
 	know_tail(0);
 	add_event(1, "x");
 	put_message(1, 50, 1);
