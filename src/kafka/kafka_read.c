@@ -307,8 +307,8 @@ start_parts(struct kafka_read *r)
 			if (p->reads && !wants)
 				rd_kafka_consume_stop(t->rkt, (int32_t)k);
 			else if (!p->reads && wants)
-				rd_kafka_consume_start_queue(t->rkt,
-				    (int32_t)k, p->next, r->queue);
+				wants = rd_kafka_consume_start_queue(t->rkt,
+				    (int32_t)k, p->next, r->queue) == 0;
 			p->reads = wants;
 		}
 	}
