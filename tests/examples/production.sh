@@ -139,7 +139,7 @@ here 'the administrator is dropped' "DROP USER outbox_admin"
 
 status() { ctl status > "$DIR/status" 2>&1; }
 is_even() {
-	status && has_line "$DIR/status" '4 alive, (1 stale, )?on 2 hosts' &&
+	status && has_line "$DIR/status" '4 alive, ([0-9]+ stale, )?on 2 hosts' &&
 	    has_line "$DIR/status" '16 of 16: 16 owned'
 }
 for host in relay1 relay2; do
@@ -236,5 +236,5 @@ check_stream 'nothing is lost, and nothing is twice' "${CA[@]}" --wait 10 \
 
 on relay1
 here 'the tables are upgraded' '^outboxctl schema upgrade'
-within 20 'all is well' is_even
+within 20 'all is well' is_even || sed 's/^/# /' "$DIR/status"
 done_testing

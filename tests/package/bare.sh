@@ -38,7 +38,8 @@ while read -r command; do
 	SECONDS=0
 	# shellcheck disable=SC2086
 	here $command > "$dir/said" 2>&1 < /dev/null
-	result "$command: exit status 0" $? "$(tail -n 60 "$dir/said")"
+	result "$command: exit status 0" $? "$(grep -aE '^(FAIL|ERROR|not ok)' \
+	    "$dir/said"; tail -n 30 "$dir/said")"
 	echo "# $command: $SECONDS s"
 	sed 's/^/# /' "$dir/said" | tail -n 15
 done < <(commands)
