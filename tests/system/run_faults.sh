@@ -219,11 +219,12 @@ many() {
 	key "many$ORDERS" 150 0
 }
 
-# More than a batch behind a head that is not due.
+# More than a batch behind a head that is not due until a worker that is killed has
+# a successor.
 parked() {
 	wait_for 20 is_sql 'SELECT COUNT(*) FROM outbox_blocked_keys' 0
 	arm "$1"
-	key "parked$ORDERS" 250 1
+	key "parked$ORDERS" 250 3
 }
 
 # Two connections end: that of a worker, and perhaps that of the janitor.
