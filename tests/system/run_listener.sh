@@ -93,8 +93,7 @@ no_listener
 ok $? 'no listener without wake.binlog'
 # A worker that starts late looks once more, when its connections have come.
 waits() {
-	local i
-	for i in 1 2 3; do
+	for _ in 1 2 3; do
 		one
 		pause 2000
 		is_drained || return 0
