@@ -108,10 +108,14 @@ if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
 	within 20 'a daemon that root starts works' works_here
 	U="$USER_ID $USER_ID $USER_ID $USER_ID"
 	G="$GROUP_ID $GROUP_ID $GROUP_ID $GROUP_ID"
+	# A clone in a directory of root's is nobody's to run, nor is curl everywhere.
+	if command -v curl > /dev/null &&
+	    su nobody -s /bin/sh -c "test -x '$(realpath "$OUTBOXCTL")'"; then
 	check 'the monitor has an outboxctl' curl -sf -m 10 -o "$DIR/body" \
 	    --unix-socket "$DIR/nobody/outbox.monitor.sock" \
 	    http://localhost/api/partitions
 	is "$(pgrep -P "$MASTER" -x outboxctl | wc -l)" 1 'which runs on'
+	fi
 	for pid in $MASTER $(pgrep -P "$MASTER"); do
 		is "$(status "$pid" Uid)" "$U" "$pid: no user but nobody"
 		is "$(status "$pid" Gid)" "$G" "$pid: no group but its own"
