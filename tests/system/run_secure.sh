@@ -111,10 +111,11 @@ if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
 	# A clone in a directory of root's is nobody's to run, nor is curl everywhere.
 	if command -v curl > /dev/null &&
 	    su nobody -s /bin/sh -c "test -x '$(realpath "$OUTBOXCTL")'"; then
-	check 'the monitor has an outboxctl' curl -sf -m 10 -o "$DIR/body" \
-	    --unix-socket "$DIR/nobody/outbox.monitor.sock" \
-	    http://localhost/api/partitions
-	is "$(pgrep -P "$MASTER" -x outboxctl | wc -l)" 1 'which runs on'
+		check 'the monitor has an outboxctl' curl -sf -m 10 \
+		    -o "$DIR/body" \
+		    --unix-socket "$DIR/nobody/outbox.monitor.sock" \
+		    http://localhost/api/partitions
+		is "$(pgrep -P "$MASTER" -x outboxctl | wc -l)" 1 'which runs on'
 	fi
 	for pid in $MASTER $(pgrep -P "$MASTER"); do
 		is "$(status "$pid" Uid)" "$U" "$pid: no user but nobody"
