@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mysql/db.h"
+#include "store/store_impl.h"
 #include "store/store_sql.h"
 #include "util/xalloc.h"
 
@@ -149,7 +150,8 @@ reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
 	 * A row that a TRUNCATE or an old backup has taken looks like one that
 	 * was never made: the message may have been sent since its event
 	 * occurred, so the stream is searched for it before it is sent.  That
-	 * time is by the clock of the application, which may be ahead.
+	 * time is by the clock of the application, which may be ahead, and a
+	 * DATETIME in its time zone: up to 14 hours ahead of UTC.
 	 */
 	store_sql(s, "INSERT IGNORE INTO {outbox} ({global_sequence}, "
 	    "{partition_key}:doubt) SELECT {e.sequence}, :label:since "
@@ -157,8 +159,9 @@ reconcile_make(struct reconcile *w, const uint64_t *piece, size_t n,
 	    "AND :missing AND {e.sequence} > :watermark ORDER BY {e.sequence}",
 	    SQL_IF("doubt", doubt, ", {in_doubt_since}"),
 	    SQL_IF("since", doubt, ", IF({e.occurred_at} BETWEEN '"
-	    STORE_EVER "' AND NOW(6), {e.occurred_at} - INTERVAL 1 MINUTE, "
+	    STORE_EVER "' AND NOW(6), {e.occurred_at} - INTERVAL :ahead, "
 	    "'" STORE_EVER "')"),
+	    SQL_EITHER("ahead", s->has_local_times, "15 HOUR", "1 MINUTE"),
 	    SQL_PUT("label", s, store_put_label(s, &c, "e",
 	    SQL("{e.stream_id}"))),
 	    SQL_PUT("joins", s, reconcile_put_joins(s)),

@@ -66,6 +66,7 @@ struct store {
 	const char		*names[NCOLUMNS];	/* "": none */
 	bool			 there[NCOLUMNS];	/* is it in the table? */
 	bool			 payload_is_text;	/* or JSON */
+	bool			 has_local_times;	/* occurred_at: DATETIME */
 	const char		*unstable[NHASHED];	/* why; NULL: it is not */
 	unsigned		 left_out;	/* of ids: MSG_KEY, ... */
 	bool			 delivers_all;	/* published_at changes itself */

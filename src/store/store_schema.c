@@ -222,6 +222,10 @@ mark_column(struct store *s, const struct db_rows *rows, struct needed *k)
 	    strcasecmp(store_column_name(s, "event_data"), name) == 0)
 		s->payload_is_text = db_nullable(rows, 3) != NULL ||
 		    strcasecmp(db_text(rows, 5), "json") == 0;
+	if (strcmp(s->tables[T_EVENTS], table) == 0 &&
+	    strcasecmp(store_column_name(s, "occurred_at"), name) == 0)
+		s->has_local_times = strcasecmp(db_text(rows, 5),
+		    "datetime") == 0;
 
 	/* Does the server write it, with how many digits? */
 	stamped = strcmp(s->tables[T_OUTBOX], table) == 0 &&

@@ -128,6 +128,19 @@ ctl -c "$OP" reconcile
 is "$OUT" "$(made 1)" 'a missing row above the watermark is made'
 
 #
+# A DATETIME may be in the time zone of the application
+#
+doubt() { sql "DELETE FROM outbox WHERE global_sequence = $((N - 9))"
+	ctl -c "$OP" reconcile
+	sql "SELECT TIMESTAMPDIFF(MINUTE, in_doubt_since, occurred_at)
+	    FROM outbox JOIN events ON sequence = global_sequence
+	    WHERE global_sequence = $((N - 9))"; }
+is "$(doubt)" 1 'in doubt since a minute before its event'
+sql 'ALTER TABLE events MODIFY occurred_at DATETIME(6) NOT NULL
+    DEFAULT CURRENT_TIMESTAMP(6)'
+is "$(doubt)" 900 'DATETIME: since 15 hours before its event'
+
+#
 # Rows that a trigger refuses
 #
 fill
