@@ -71,9 +71,9 @@ find_item(const struct kafka_find *f, uint64_t sequence)
 }
 
 /*
- * The time of a record is that of its event or, if that was earlier or there is
- * none, of its sending; or, if the topic wants that, of its writing.  Where the
- * id is not known, neither is what the time was.
+ * The time of a record is that of its event, or of its sending; or, if the topic
+ * wants that, of its writing.  Where the id is not known, neither is what the
+ * time was.
  */
 static int64_t
 oldest_time(const struct pub_sought *x, int64_t doubt_at)

@@ -20,16 +20,20 @@ kafka_place_hash(const char *topic, int32_t partition)
 	return text_hash(place);
 }
 
+#define LATE_MS	3600000	/* of an event that is sent so late */
+
 /*
- * The time of the event in ms; 0: now.  A broker refuses what lies far ahead,
- * and retention counts from this time.
+ * The time of the event in ms; 0: that of sending.  A broker refuses what lies
+ * far ahead.  Retention counts from this time: the record of an old event would
+ * be gone before it is read.
  */
 static int64_t
 record_time(const struct envelope *v)
 {
 	int64_t	us, now = (int64_t)time(NULL) * 1000;
 
-	if (!message_time_read(v->time, &us) || us <= 0 || us / 1000 >= now)
+	if (!message_time_read(v->time, &us) || us / 1000 >= now ||
+	    us / 1000 < now - LATE_MS)
 		return 0;
 	return us / 1000;
 }

@@ -467,9 +467,10 @@ judge_settings(const struct conf *c, const struct kafka_topic *t,
 		find(&r->warnings, "is compacted, so of each key only the last "
 		    "message stays: set cleanup.policy to delete");
 	if (t->retention_ms >= 0 && t->retention_ms < DAY_MS)
-		find(&r->warnings, "keeps a message for %" PRId64 " s from the "
-		    "time of its event, so one that waits as long is gone at "
-		    "once: raise retention.ms", t->retention_ms / 1000);
+		find(&r->warnings, "keeps a message for %" PRId64 " s, whether "
+		    "it was read or not, from the time of its event, if that "
+		    "is less than an hour before it is sent: raise "
+		    "retention.ms", t->retention_ms / 1000);
 	else if (t->retention_ms >= 0 && t->retention_ms < kept)
 		find(&r->advice, "keeps a message for %" PRId64 " days, less "
 		    "than retention.days of %" PRId64 ": raise retention.ms, "

@@ -16,7 +16,10 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/other.key" \
 mapfile -t LINES_ < <(kafka_client SASL_SSL
     kafka_tls "$DIR/key.pem" "$DIR/ca.pem"
     kafka_users relay=s3cret-relay other=s3cret-other
-    kafka_acls)
+    kafka_acls
+    # what is older than retention.ms goes at once
+    printf 'log.%s\n' retention.check.interval.ms=1000 \
+	initial.task.delay.ms=1000 segment.delete.delay.ms=1000)
 start_kafka "${LINES_[@]}"
 start_servers
 keep_secret "$DIR/password" s3cret-relay
@@ -76,9 +79,11 @@ produce --events 3000 --keys 50 --payload 200 --bulk
 drains 30 'a backlog is sent'
 check_topic 'all are there, in order per key' 0
 
-event "'a-key'" made '{"n":1}' "'2026-01-31 12:00:00.5'"
+at=$(date -u -d '-50 min' '+%Y-%m-%d %H:%M:%S.5')
+event "'a-key'" made '{"n":1}' "'$at'"
 within 10 'a message is sent' is_sent "$SEQ"
-is "$(records events.made '%k %s %T\n')" 'a-key {"n":1} 1769860800500' \
+is "$(records events.made '%k %s %T\n')" \
+    "a-key {\"n\":1} $(date -u -d "$at" +%s)500" \
     'key, value and time are those of the event'
 headers=$(records events.made '%h\n' | tr , '\n')
 like "$headers" "Outbox-Id=[^ ]*-$SEQ-" 'Outbox-Id is ours'
@@ -88,6 +93,18 @@ event "'\\n'" made
 within 10 'a key that is no plain text' is_sent "$SEQ"
 is "$(records events.made '%K\n' | sort | paste -sd ' ')" '1 5' \
     'it goes as its bytes'
+
+# An event that is older than its topic keeps records, which is a week, as after
+# a replay; another topic shows that the broker has removed what is too old.
+topic events.old
+topic events.second 1 retention.ms=1000
+event "'o'" old '{}' 'NOW(6) - INTERVAL 30 DAY'
+within 10 'an old event is sent' is_sent "$SEQ"
+event "'s'" second
+within 10 'and then another one' is_sent "$SEQ"
+is_removed() { [ -z "$(records events.second %k)" ]; }
+within 30 'the broker removes what is too old' is_removed
+is "$(records events.old %k)" o 'an old event is not too old for its topic'
 
 # --- doctor, topic info -----------------------------------------------------
 
@@ -135,8 +152,8 @@ like "$(died "$large")" 'Message size too large' 'too large: the reason'
 within 10 'too large: the others of its topic are sent' is_sent "$SEQ"
 is "$(state_of "$SEQ")" '1 0' 'too large: the others use no attempt'
 
-topic events.late 1 message.timestamp.before.max.ms=3600000
-event "'t'" late '{}' "'2020-01-01'"
+topic events.late 1 message.timestamp.before.max.ms=600000
+event "'t'" late '{}' 'NOW(6) - INTERVAL 30 MINUTE'
 old=$SEQ
 within 15 'too old for its topic: the error says so' \
     has_error "$old" 'Invalid timestamp'
