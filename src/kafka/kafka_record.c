@@ -20,7 +20,8 @@ kafka_place_hash(const char *topic, int32_t partition)
 	return text_hash(place);
 }
 
-#define LATE_MS	3600000	/* of an event that is sent so late */
+/* Half a day; a topic that keeps records for less than a day is warned of. */
+#define LATE_MS	43200000
 
 /*
  * The time of the event in ms; 0: that of sending.  A broker refuses what lies

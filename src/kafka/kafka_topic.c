@@ -469,7 +469,7 @@ judge_settings(const struct conf *c, const struct kafka_topic *t,
 	if (t->retention_ms >= 0 && t->retention_ms < DAY_MS)
 		find(&r->warnings, "keeps a message for %" PRId64 " s, whether "
 		    "it was read or not, from the time of its event, if that "
-		    "is less than an hour before it is sent: raise "
+		    "is less than 12 hours before it is sent: raise "
 		    "retention.ms", t->retention_ms / 1000);
 	else if (t->retention_ms >= 0 && t->retention_ms < kept)
 		find(&r->advice, "keeps a message for %" PRId64 " days, less "

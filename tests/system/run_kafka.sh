@@ -79,7 +79,7 @@ produce --events 3000 --keys 50 --payload 200 --bulk
 drains 30 'a backlog is sent'
 check_topic 'all are there, in order per key' 0
 
-at=$(date -u -d '-50 min' '+%Y-%m-%d %H:%M:%S.5')
+at=$(date -u -d '-11 hours' '+%Y-%m-%d %H:%M:%S.5')
 event "'a-key'" made '{"n":1}' "'$at'"
 within 10 'a message is sent' is_sent "$SEQ"
 is "$(records events.made '%k %s %T\n')" \
