@@ -66,6 +66,8 @@ struct relay {
 
 	int64_t			 blind_until;	/* clock_ms(): duplicates cannot
 						   be read; see relay_look.c */
+	int64_t			 eventless_since, eventless_at;	/* rows without
+						   an event were met; 0: never */
 
 	/*
 	 * Of all slots, SUSPECTS; NULL: none.  Each is deferred once, then

@@ -1,14 +1,19 @@
 /*
  * relay_send.c - one message is made and sent, unless it never can be, or has
- * to wait: for its turn as a suspect, or for a server with a larger limit
+ * to wait: for its turn as a suspect, for a server with a larger limit, or for
+ * its event
  */
 
 #include "publish/relay_impl.h"
 
 #include "util/clock.h"
+#include "util/duration.h"
 
 /* A suspect is deferred for so many ms: the others are sent first. */
 #define SUSPECT_MS	1000
+
+/* So long after a row without an event the next one begins another time. */
+#define EVENTLESS_MS	60000
 
 /* Fewer deaths are chance: a worker was killed, or one of the others did it. */
 #define DEATHS_MIN	2
@@ -155,6 +160,34 @@ check_size(struct flight *f, size_t i, struct err *e)
 	return TOO_LONG;
 }
 
+/*
+ * True if its event may still come, as when a backup is loaded table by table.
+ * What the database does not have now tells nothing of one row.  Its key is not
+ * known, so no lane waits but its own.
+ */
+static bool
+waits_for_event(struct flight *f, size_t i)
+{
+	struct relay	*r = f->r;
+	struct msg	*m = &f->b->msgs[i];
+	int64_t		 now = clock_ms(), lasts = r->conf->retry.blame_after;
+	struct err	 e;
+
+	if (r->eventless_since == 0 || now - r->eventless_at > EVENTLESS_MS)
+		r->eventless_since = now;
+	r->eventless_at = now;
+	now -= r->eventless_since;
+	if (now >= lasts)
+		return false;
+	err_set(&e, "the row points at an event that does not exist: insert it "
+	    "within %s, or the row will be a dead letter",
+	    duration_words(lasts).text);
+	msg_fail(m, OUT_DEFER, e.text);
+	m->delay_ms = later(SUSPECT_MS, sooner(now / 4, EVENTLESS_MS / 2));
+	skip(f, i);
+	return true;
+}
+
 static bool
 fill_and_send(struct flight *f, size_t i)
 {
@@ -167,7 +200,7 @@ fill_and_send(struct flight *f, size_t i)
 	enum size		 size = check_size(f, i, &e);
 	size_t			 headers;
 
-	if (size == WAITS)
+	if (size == WAITS || (!m->has_event && waits_for_event(f, i)))
 		return true;
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");

@@ -118,6 +118,21 @@ forgets 'a backup that lacks rows, and reconcile' 'DELETE FROM outbox
 sed -i 's/^publish: {/publish: {types: ["*"], /' "$CONF"
 forgets 'a TRUNCATE, and reconcile at the start' 'TRUNCATE outbox' true
 
+# A backup is loaded by several threads: rows are there before their events.
+N=$(stored)
+sql "CREATE TABLE loaded LIKE events; INSERT INTO loaded (sequence, stream_id,
+	stream_sequence, event_type, event_data)
+	SELECT 1000000 + n, CONCAT('k', n MOD 37), 1000000 + n, 'events.x', 'x'
+	FROM $(numbers 300);
+    INSERT INTO outbox (global_sequence, partition_key) SELECT sequence,
+	CONCAT('p', LPAD(CRC32(stream_id) MOD 16, 2, '0')) FROM loaded"
+within 10 'rows wait for their events' has_line "$LOG" 'insert it within 10 min'
+pause 3000
+sql 'INSERT INTO events SELECT * FROM loaded'
+drains 20 'they are sent when these are there'
+is "$(($(stored) - N)) $(sql 'SELECT COUNT(*) FROM outbox_dead_letters')" \
+    '300 0' 'each once, and none is dead'
+
 # Sequences that are used again: what is recorded under them is of other keys.
 record() { sql "SELECT d.order_key, d.event_type, b.order_key
     FROM outbox_dead_letters AS d JOIN outbox_blocked_keys AS b

@@ -432,7 +432,7 @@ START_TEST(handling_need_not_be_told)
 	fake.blind = true;
 	memset(&res, 'x', sizeof(res));
 	relay_publish(&relay, &batch, &res);
-	expect("DX");
+	expect("DF");
 }
 END_TEST
 

@@ -31,7 +31,7 @@ static const struct {
 	/* The message's fault: it dies and its lane goes on. */
 	{ "aab", "RAA", "XDD", .sent = "21", .why = "refused by the fake" },
 	{ "aab", "bAA", "XDD", .sent = "21", .why = "not legal" },
-	{ "aab", "eAA", "XDD", .sent = "21", .why = "does not exist" },
+	{ "aab", "bAA", "XDD", .sent = "21", .why = "not legal" },
 	{ "aab", "oAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
 	  " the server's max_payload of 5000" },
 	{ "aab", "lAA", "XDD", .sent = "21", .why = "6000 bytes are more than"
@@ -39,12 +39,12 @@ static const struct {
 	{ "aab", "hAA", "XDD", .sent = "21", .why = "header size exceeds" },
 	{ "aab", "mAA", "XDD", .sent = "21", .why = "metadata of 1048577 bytes"
 	  " is longer than 1048576" },
-	{ "aaaa", "RReb", "XXXX", .sent = "" },
-	{ "aaaaa", "RebRA", "XXXXD", .sent = "4", .window = 1 },
+	{ "aaaa", "RRbb", "XXXX", .sent = "" },
+	{ "aaaaa", "RbbRA", "XXXXD", .sent = "4", .window = 1 },
 	/* With nowhere to die it waits, and so does its lane. */
 	{ "aab", "RAA", "RUD", .sent = "2", .no_dead = true },
 	{ "aab", "bAA", "RUD", .sent = "2", .no_dead = true },
-	{ "aab", "eAA", "RUD", .sent = "2", .no_dead = true },
+	{ "aab", "bAA", "RUD", .sent = "2", .no_dead = true },
 
 	/* An answer that is perhaps about it alone: see relay_trial.c. */
 	{ "aab", "MAA", "FUD", .sent = "02", .why = "answer M" },
@@ -114,7 +114,7 @@ static const struct {
 	/* A fault is a fault, with the destination up or down. */
 	{ "abc", "XMT", "FFR", .sent = "012", .down = true,
 	  .why = "answer X" },
-	{ "abc", "sRe", "FXX", .sent = "0", .down = true },
+	{ "abc", "sRb", "FXX", .sent = "0", .down = true },
 	/* What was said explains the silence. */
 	{ "ab", "ss", "FF", .sent = "01", .down = true,
 	  .complaint = "no permission", .why = "no permission" },
@@ -264,7 +264,32 @@ START_TEST(last_attempt_is_the_last)
 }
 END_TEST
 
-static const char	faults[] = "Rbe";
+/* Tables may be loaded one after the other. */
+START_TEST(event_may_still_come)
+{
+	static const struct {
+		int64_t		 after;		/* the one before */
+		const char	*outcomes;
+		int64_t		 delay_ms;
+	} tries[] = {
+		{ 0, "FD", 1000 }, { 20000, "FD", 5000 }, { 40000, "FD", 15000 },
+		{ 50000, "FD", 27500 }, { 61000, "FD", 1000 },
+		{ 58000, "FD", 14500 }, { 58000, "XD", 0 },
+		{ 61000, "FD", 1000 },
+	};
+
+	conf->retry.blame_after = 115000;
+	for (size_t i = 0; i < NROWS(tries); i++) {
+		now_ms += tries[i].after;
+		next_script("ab", "eA");
+		publish_as(tries[i].outcomes);
+		ck_assert_int_eq(msgs[0].delay_ms, tries[i].delay_ms);
+		holds(msgs[0].error, "an event that does not exist");
+	}
+}
+END_TEST
+
+static const char	faults[] = "Rb";
 
 START_TEST(fault_has_its_reason)
 {
@@ -675,6 +700,7 @@ add_outcomes(TCase *tc)
 	tcase_add_loop_test(tc, retry_waits_longer_each_time, 0,
 	    NROWS(delays));
 	tcase_add_loop_test(tc, last_attempt_is_the_last, 0, NROWS(deaths));
+	tcase_add_test(tc, event_may_still_come);
 	tcase_add_loop_test(tc, fault_has_its_reason, 0,
 	    (int)strlen(faults));
 	tcase_add_test(tc, refusals_do_not_stop_the_batch);

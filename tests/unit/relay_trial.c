@@ -607,7 +607,7 @@ START_TEST(burst_is_of_all_workers)
 END_TEST
 
 /* Also of what cannot be sent, as after a reload with another template. */
-static const char	unfit[] = "Rbeohlm";
+static const char	unfit[] = "Rbohlm";
 
 START_TEST(burst_of_the_unsent_is_held)
 {
