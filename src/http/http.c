@@ -32,6 +32,7 @@ http_open(void *arg, struct err *e)
 	const struct conf	*c = h->conf;
 
 	http_close(h);
+	h->refused = false;
 	if ((c->http.tls.key[0] != '\0' &&
 	    secret_check_file(c->http.tls.key, e) < 0) ||
 	    http_secrets_read(h, e) < 0 || http_loop_open(h, e) < 0) {
@@ -54,15 +55,23 @@ http_capacity(void *arg)
 	return ((struct http *)arg)->conf->http.concurrency;
 }
 
+/*
+ * A login was refused: its files may have another token or key by now.  If one
+ * cannot be read the worker opens all anew, and tells why.
+ */
 static void
 http_begin(void *arg, int64_t until)
 {
 	struct http	*h = arg;
+	struct err	 e;
 
 	for (size_t i = 0; i < h->nrequests; i++)
 		if (h->requests[i]->busy)
 			http_request_abort(h->requests[i]);
 	answer_queue_clear(&h->answers);
+	if (h->open && h->refused && http_secrets_read(h, &e) < 0)
+		http_close(h);
+	h->refused = false;
 	h->until = until;
 }
 

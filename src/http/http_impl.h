@@ -79,6 +79,7 @@ struct http {
 	size_t			 nkeys;
 	struct fixed_header	*fixed;		/* of each request */
 	size_t			 nfixed;
+	bool			 refused;	/* they may be out of date */
 	struct request		**requests;	/* all that were ever made */
 	size_t			 nrequests;
 	struct request		*free;

@@ -21,6 +21,8 @@
 
 #define CONNECT_MS	3000
 #define REACH_MS	2000L	/* as in pub.h */
+#define LIFETIME_S	30L	/* of what may be another one by now: the server
+				   behind a name, an authority in its file */
 #define BODY_KEPT	(1024 * 1024)	/* larger memory is freed after use */
 
 /*
@@ -166,6 +168,11 @@ renew_handle(struct request *r)
 	if (conf->http.tls.key[0] != '\0')
 		curl_easy_setopt(c, CURLOPT_SSLKEY, conf->http.tls.key);
 	curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(c, CURLOPT_MAXLIFETIME_CONN, LIFETIME_S);
+	curl_easy_setopt(c, CURLOPT_DNS_CACHE_TIMEOUT, LIFETIME_S);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	curl_easy_setopt(c, CURLOPT_CA_CACHE_TIMEOUT, LIFETIME_S);
+#endif
 
 	curl_easy_setopt(c, CURLOPT_PRIVATE, r);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, r->error);
@@ -402,6 +409,8 @@ judge(struct request *r, struct outcome_of_request *o)
 	o->os_error = (int)error;
 	o->detail = r->error;
 	o->endpoint = r->endpoint;
+	r->http->refused = r->http->refused || o->status == 401 ||
+	    o->status == 403 || o->status == 407;
 	if (http_judge(o, &a))
 		answer_queue_put(&r->http->answers, &a);
 }

@@ -69,7 +69,8 @@ start_nginx() {
 	error_log $DIR/nginx/error.log warn;
 	events { worker_connections 2048; }
 	http {
-	    access_log ${NGINX_LOG:-off};
+	    log_format connections '"\$request" \$status \$connection';
+	    access_log ${NGINX_LOG:-off}${NGINX_LOG:+ connections};
 	    keepalive_requests 1000000;
 	    client_body_temp_path $DIR/nginx/body;
 	    proxy_temp_path $DIR/nginx/proxy;

@@ -297,6 +297,36 @@ once "$keys"
 like "$RC $ERR" '^78 .*k1: .*mode 60' 'a key that all can read is refused'
 chmod o= "$DIR/k1"
 
+# Something else may renew the files, before what is in them has no value.
+sql 'DELETE FROM outbox_blocked_keys'
+WORKERS=1 http_conf "token_file: $DIR/token, $keys"
+start_fleet
+event renewed 1 t
+drains 10 'a token and keys'
+keep_secret "$DIR/token" renewed
+keep_secret "$DIR/k1" "$first-renewed"
+order '/e/t 0 401'
+mark
+event renewed 2 t
+within 15 'a login that is refused' has_said 'publishing paused.*HTTP 401'
+order
+drains 10 'HTTP 401: sent when the files are read again'
+is "$(header_of Authorization) $(header_of X-Signature)" \
+    "Bearer renewed k2=$(mac $second),k1=$(mac "$first-renewed")" \
+    'with the token and the key of now'
+rm "$DIR/token"
+order '/e/t 0 403'
+mark
+event renewed 3 t
+within 15 'a token that cannot be read is told' has_said 'http token: .*/token'
+keep_secret "$DIR/token" again
+order
+drains 10 'and read when it is there'
+is "$(header_of Authorization)" 'Bearer again' 'the last one'
+stops 'the daemon stops again'
+keep_secret "$DIR/token" sesame
+keep_secret "$DIR/k1" "$first"
+
 # --- what is not safe is refused --------------------------------------------
 
 keep_secret "$DIR/k2" short

@@ -67,6 +67,32 @@ once "tls: {ca: $DIR/ca.pem, $cert}"
 like "$RC $ERR" '^78 .*http.tls.key.*mode' 'a key that all can read is refused'
 chmod o= "$DIR/client.key"
 
+# --- what changes while it runs ---------------------------------------------
+
+# renewed: connections since the daemon began
+renewed() { [ "$(awk '{ print $NF }' "$NGINX_LOG" | sort -u | wc -l)" -ge "$1" ]; }
+one_more() {
+	N=$((N + 1))
+	sql "$(event_row key "$N" "'p00'")"
+	nap 1
+	"$@"
+}
+is_short || {
+	: > "$NGINX_LOG"
+	http_conf "tls: {ca: $DIR/ca.pem, $cert}"
+	start_fleet
+	within 45 'a connection is made anew, and its address asked for' \
+	    one_more renewed 2
+	ssl req -x509 -newkey rsa:2048 -nodes -keyout "$DIR/ca.key" \
+	    -subj /CN=another -days 2 -out "$DIR/ca.pem"
+	signed server /CN=server 'subjectAltName=IP:127.0.0.1'
+	signed client /CN=client
+	kill -HUP "$(cat "$DIR/nginx/pid")"
+	nap 1
+	one_more drains 45 'so is the file of an authority that is another one'
+	stops 'the daemon stops after that'
+}
+
 # --- a server that goes away (GOAWAY) ---------------------------------------
 
 # goes_away KEYS ANSWERED MORE LAST NAME: 40 events of so many keys; see
