@@ -4,7 +4,8 @@
  *
  * It parses what a database server sends, with libraries whose calls change
  * from version to version: so a few calls are refused, and not all but a few.
- * It starts no program, writes no file, and opens only what it connects with.
+ * It starts no program, writes no file and lets nobody read one, and opens only
+ * what it connects with.
  * What is not checked: the address that it connects to, but for the port; Unix
  * sockets; UDP.
  */
@@ -30,7 +31,15 @@ static const int	refused[] = {
 	/* Other processes. */
 	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
 	SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill, SYS_tkill,
-	SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_perf_event_open
+	SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_perf_event_open,
+
+	/* Modes and owners, of which Landlock knows nothing; ends, in older ones. */
+	SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_truncate,
+	SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr,
+#ifdef SYS_chmod		/* not on newer architectures */
+	SYS_chmod, SYS_chown, SYS_lchown,
+#endif
+	452		/* fchmodat2(), which older headers do not know */
 };
 
 /* What no other program would miss: libraries, certificates, host names. */

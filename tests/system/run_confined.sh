@@ -246,6 +246,10 @@ attack_from_listener(void)
 	say("write", files[1], open(files[1], O_WRONLY));
 	say("make", "a file", open("hostile.new", O_WRONLY | O_CREAT, 0600));
 	say("remove", files[3], unlink(files[3]));
+	say("chmod", files[1], chmod(files[1], 0666));
+	say("chmod by", "fchmodat2", syscall(452, AT_FDCWD, files[1], 0666L,
+	    0L));
+	say("chown", files[1], chown(files[1], getuid(), getgid()));
 	say("connect", "elsewhere", connect(socket(AF_INET, SOCK_STREAM, 0),
 	    (void *)&at, sizeof(at)));
 	say("execute", "/bin/true", execve("/bin/true", none, none));

@@ -116,6 +116,18 @@ if [ "$(id -u)" -eq 0 ] && id nobody > /dev/null 2>&1; then
 		    --unix-socket "$DIR/nobody/outbox.monitor.sock" \
 		    http://localhost/api/partitions
 		is "$(pgrep -P "$MASTER" -x outboxctl | wc -l)" 1 'which runs on'
+		# One that a person runs; it waits for its configuration.
+		mkfifo -m 644 "$DIR/waits"
+		setpriv --reuid="$USER_ID" --regid="$GROUP_ID" --clear-groups \
+		    "$OUTBOXCTL" -c "$DIR/waits" status > "$DIR/out.ctl" 2>&1 &
+		own=$!
+		is_hidden() { grep -qx outboxctl "/proc/$own/comm" &&
+		    [ "$(stat -c %U "/proc/$own/environ")" = root ]; }
+		within 10 "an outboxctl's memory is not for its user's others" \
+		    is_hidden
+		like "$(cat "/proc/$own/limits")" \
+		    '^Max core file size +0 +0 ' 'it leaves no core dump'
+		kill "$own"
 	fi
 	for pid in $MASTER $(pgrep -P "$MASTER"); do
 		is "$(status "$pid" Uid)" "$U" "$pid: no user but nobody"
