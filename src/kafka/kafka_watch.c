@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
 #include "util/xalloc.h"
 
 #define NOBODY	(-1)	/* as a leader: there is none */
@@ -55,6 +56,17 @@ kafka_watch_topic(struct kafka_watch *w, const char *topic, struct err *e)
 	return 0;
 }
 
+/* Its messages in doubt are searched for in all of them. */
+static void
+tell_growth(const struct watched_topic *t, size_t n)
+{
+	if (t->nparts > 0)
+		log_warn("topic %s has %zu partitions now, %zu before: keys go "
+		    "to others than before, so a message may be read before "
+		    "an earlier one of its key",
+		    rd_kafka_topic_name(t->rkt), n, t->nparts);
+}
+
 /* The leaders of this topic, and how many partitions it has: 0 if it is gone. */
 static void
 note_leaders(struct kafka_watch *w, struct watched_topic *t,
@@ -65,6 +77,7 @@ note_leaders(struct kafka_watch *w, struct watched_topic *t,
 
 	w->setbacks += n < t->nparts;
 	if (n > t->nparts) {
+		tell_growth(t, n);
 		t->parts = xreallocarray(t->parts, n, sizeof(*t->parts));
 		for (size_t i = t->nparts; i < n; i++)
 			t->parts[i] = (struct watched_part){ NOBODY, 0, 0 };

@@ -85,10 +85,20 @@ within 10 'a message is sent' is_sent "$SEQ"
 is "$(records events.made '%k %s %T\n')" \
     "a-key {\"n\":1} $(date -u -d "$at" +%s)500" \
     'key, value and time are those of the event'
-headers=$(records events.made '%h\n' | tr , '\n')
-like "$headers" "Outbox-Id=[^ ]*-$SEQ-" 'Outbox-Id is ours'
-check 'no header of NATS' not grep -q '^Nats-' <<< "$headers"
-like "$headers" 'Outbox-Type=made' 'the others are as on NATS'
+# doc/compatibility.md: what 1.0 has on NATS, the event of tests/compat
+topic events.order.paid
+sql "INSERT INTO events (sequence, stream_id, stream_sequence, event_type,
+    event_version, correlation_id, metadata, occurred_at, event_data)
+    VALUES (4711, 'order-1', 11, 'order.paid', 2, 'c-1',
+	'{\"tenant\": \"a\", \"traceparent\": \"00-1-2-01\"}',
+	'2026-01-31 12:00:00.123456', '{\"total\": 5}');
+    INSERT INTO outbox (global_sequence, partition_key) VALUES (4711, 'p03')"
+within 10 'an event with all headers is sent' is_sent 4711
+is "$(records events.order.paid '%h\n' | tr , '\n' | LC_ALL=C sort | sed 's/=/: /
+    s/^\(Outbox-Id: \).*\(-4711-\)/\1compat\2/')" \
+    "$(sed -n 's/^nats: //p' "$srcdir/tests/compat/1.0/messages" | sed '/^{/d
+    /^Nats-Exp/d; /^Outbox-Source/d; s/^Nats-Msg-Id/Outbox-Id/' | LC_ALL=C sort)" \
+    'headers are those of 1.0 on NATS, and the id is in Outbox-Id'
 event "'\\n'" made
 within 10 'a key that is no plain text' is_sent "$SEQ"
 is "$(records events.made '%K\n' | sort | paste -sd ' ')" '1 5' \

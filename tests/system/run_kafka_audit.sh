@@ -20,6 +20,9 @@ is "$(sql 'SELECT COUNT(*) FROM outbox WHERE ack_sequence >> 48 NOT IN (1, 2, 3)
 
 # --- a disk that went back --------------------------------------------------
 
+# What tells such a topic from one made anew are rows older by a claim.
+wait_for 20 is_sql 'SELECT MAX(published_at) < NOW(6) - INTERVAL 8 SECOND
+    FROM outbox' 1
 disk_keep
 send 500
 disk_back
@@ -44,6 +47,12 @@ looks
 is "$(nlost) $(sent_since "$now") $(pending)" '1 0 0' \
     'records that somebody removed are not sent again'
 check 'nor are they a problem' no_problem stream_alarm
+
+# --- partitions are added ---------------------------------------------------
+
+topic "$TOPIC" 4
+within 20 'partitions are added: the log tells it' \
+    log_has "topic $TOPIC has 4 partitions now, 3 before: keys go"
 
 # --- a topic made anew ------------------------------------------------------
 

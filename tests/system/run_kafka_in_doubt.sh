@@ -141,6 +141,29 @@ drains 50 'and then all rows are sent'
 check_topic 'the topic is complete and in order, nothing twice'
 stops 'the daemon stops'
 
+# Fewer replicas in sync than the topic wants: brokers refuse, and all waits.
+TOPIC=three
+"$SANDBOX" kafka-tool "$DIR/n1" TopicCommand --create --topic "$TOPIC" \
+    --replica-assignment 1:2:3,2:3:1 --config min.insync.replicas=3 \
+    > "$DIR/kafka-tool" 2>&1
+clear_rows
+use_kafka "$BROKERS" "topic: $TOPIC"
+start_fleet
+produce --events 60 --keys 60 --payload 100 --bulk
+drains 20 'three replicas: all rows are sent'
+"$SANDBOX" stop "$DIR/n3" > /dev/null
+produce --events 60 --keys 60 --payload 100 --bulk
+within 60 'one is away: status tells what the topic wants' problem stream_unfit
+like "$(cat "$DIR/problem")" \
+    "topic $TOPIC has a partition with 2 of its replicas in sync, .*min.insync.replicas, 3" \
+    'and what it has'
+is "$(sql 'SELECT MAX(attempts) FROM outbox') $(pending)" '0 60' \
+    'they wait without an attempt'
+"$SANDBOX" restart "$DIR/n3" > /dev/null
+drains 60 'it is back: all rows are sent'
+check_topic 'the topic is complete and in order, nothing twice'
+stops 'the daemon stops'
+
 # A partition without a leader: what may be in it waits, and that is told.
 FROZEN=("$(cat "$(. "$DIR/n2/env" && echo "$PIDFILE")")")
 TOPIC=lone
