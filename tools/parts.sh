@@ -21,10 +21,10 @@ faults     | a fault at each point between claim and settle, long | src/store sr
 workers    | scripts about masters, workers and listener, long | src/master src/worker src/publish src/listener src/ipc src/janitor init |
 database   | scripts about the database, long | src/mysql src/store src/worker src/janitor sql |
 broker     | scripts about the destinations, long | src/nats src/http src/local src/driver src/drivers src/publish src/recovery |
-cluster    | clusters of brokers and databases, long | src/nats src/mysql src/recovery | galera-4
-kafka      | Kafka: a broker and a cluster of them, chaos | src/kafka src/recovery tests/kafka tests/chaos/kafka.sh tools/kafka.sh | java/default-jre-headless mvn/maven
+cluster    | clusters of brokers and databases, long | src/nats src/mysql src/recovery | galera-4 haproxy
+kafka      | Kafka: a broker and a cluster of them, chaos | src/kafka src/recovery src/ctl/topic src/ctl/state/topics.c tests/kafka tests/chaos/kafka.sh tools/kafka.sh | kcat java/default-jre-headless mvn/maven
 monitor    | scripts about metrics, API and dashboard, long | src/monitor src/health src/ctl/state src/ctl/serve etc/prometheus doc/openapi.json | prometheus chromium chromium-driver pngquant
-ctl        | scripts about outboxctl, long | src/ctl sql |
+ctl        | scripts about outboxctl, what 1.0 has, long | src/ctl src/monitor src/driver/envelope.c src/common/exits.h sql doc/openapi.json |
 tools      | the tests of tools, the model of the protocol, bench, long | tools bench quickstart tests/tools tests/lib tests/layers.sh tests/model tests/fuzz |
 mysql      | Oracle MySQL and its client library | src/mysql src/store src/listener sql |
 nats       | nats-server of later Debian suites | src/nats src/recovery tests/nats |
@@ -341,7 +341,7 @@ newer_broker() {
 	local -x PATH=$dir:$PATH
 	nats-server --version
 	program "$build/check_bus" || return 1
-	for t in relay streams stream_audit cluster refused; do
+	for t in relay streams stream_audit cluster refused domain; do
 		script "$build" "tests/system/run_$t.sh" || return 1
 	done
 	OUTBOX_CHECK=short script "$build" tests/system/run_in_doubt.sh

@@ -20,6 +20,18 @@ is "$(sed -n '/^PARTS=/,/^.$/p' "$top/tools/parts.sh" | cut -sd'|' -f3 |
     tr -s ' ' '\n' | grep -vx 'always\|' | while read -r path; do
 	[ -e "$top/$path" ] || echo "$path"
     done)" '' 'the paths of the parts exist'
+# Without the program such a test is skipped, and its part passes.
+unnamed() {
+	local file command
+	. "$top/tools/parts.sh"
+	cd "$top" && grep -HoE 'command -v [a-z]+\)?( >.*)? \|\| skip_all' \
+	    tests/system/*.sh | while IFS=: read -r file command; do
+		command=$(cut -d' ' -f3 <<< "${command%)*}")
+		"$top/tools/check" --packages "$(group_of "$file")" |
+		    grep -q "^$command" || echo "$file: $command"
+	done
+}
+is "$(unnamed)" '' 'each part names the packages that its tests need'
 
 # --- age, in clones of all kinds ------------------------------------------------
 
