@@ -102,6 +102,29 @@ wait_for_limit(struct bus *b, int64_t before)
 	b->too_long = false;
 }
 
+/*
+ * The connection before had no inbox.  Has this one?  The server tells only if
+ * the user may not subscribe to it.
+ */
+static int
+wait_for_inbox(struct bus *b, struct err *e)
+{
+	int64_t		until = clock_ms() + LIMIT_MS;
+	struct err	said;
+
+	if (!b->deaf)
+		return 0;
+	b->deaf = false;
+	while (!b->deaf && bus_is_open(b) && clock_ms() < until)
+		bus_wait(b, until - clock_ms());
+	if (!b->deaf)
+		return 0;
+	bus_complaint(b, PUB_MESSAGES, &said);
+	return err_set(e, "no answer can be read: this user may "
+	    "not subscribe to %s.> (nats.inbox_prefix)",
+	    b->conf->nats.inbox_prefix);
+}
+
 static int
 bus_open(void *arg, struct err *e)
 {
@@ -113,7 +136,8 @@ bus_open(void *arg, struct err *e)
 	bus_close(b);
 	b->server = b->next_server++ % servers->n;
 	server = servers->items[b->server];
-	if (bus_connect_to(b, server, e) < 0 || subscribe(b, e) < 0) {
+	if (bus_connect_to(b, server, e) < 0 || subscribe(b, e) < 0 ||
+	    wait_for_inbox(b, e) < 0) {
 		bus_close(b);
 		b->failed_at[b->server] = clock_ms();
 		return err_in(e, "nats %s", server);

@@ -76,6 +76,8 @@ struct bus {
 	/* Set by callbacks, some of them in the library's threads. */
 	int			 fd;
 	volatile bool		 want_read, want_write;
+	volatile bool		 deaf;		/* the user may not subscribe to
+						   its inbox, or might not */
 	pthread_mutex_t		 lock;
 	char			 complaints[PUB_ABOUTS][256];
 };

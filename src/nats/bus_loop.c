@@ -106,12 +106,16 @@ bus_on_error(natsConnection *nc, natsSubscription *sub, natsStatus s, void *arg)
 {
 	struct bus	*b = arg;
 	const char	*text = NULL;
+	char		 inbox[CONF_API + 20];
 
 	(void)sub;
 	natsConnection_GetLastError(nc, &text);
 	if (text == NULL || text[0] == '\0')
 		text = natsStatus_GetText(s);
+	snprintf(inbox, sizeof(inbox), "Subscription to \"%s.",
+	    b->conf->nats.inbox_prefix);
 	bus_note_complaint(b, about(b, text), text);
+	b->deaf = b->deaf || strstr(text, inbox) != NULL;
 }
 
 enum error_class
@@ -244,6 +248,12 @@ bus_proceed(void *arg, const struct pollfd *fds, size_t n)
 		b->silent_ms = 0;	/* it reads, if slowly */
 	else
 		note_silence(b);
+	/*
+	 * The server has taken the subscription away, and a permission that
+	 * comes back does not bring it back.
+	 */
+	if (b->deaf)
+		bus_hang_up(b);
 	/* The server tells why it closes: a message was too long. */
 	if (!bus_is_open(b))
 		natsConnection_GetLastError(b->nc, &text);

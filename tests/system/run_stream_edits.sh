@@ -74,6 +74,9 @@ under 'half of the messages go elsewhere' \
 under 'a permission' "account 'jetstream: enabled, users: [{user: a,
     password: a, permissions: {publish: {deny: \"events.>\"}}}]'" \
     'account "$ACCOUNT"'
+under 'a permission to hear answers' "account 'jetstream: enabled,
+    users: [{user: a, password: a, permissions: {subscribe: {deny: \">\"}}}]'" \
+    'account "$ACCOUNT"'
 under 'a limit of the account' "account 'jetstream: {max_mem: 1000,
     max_file: 100000}, users: [{user: a, password: a}]'" 'account "$ACCOUNT"'
 under 'no JetStream in the account' \
