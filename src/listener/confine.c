@@ -32,6 +32,7 @@ static const int	refused[] = {
 	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
 	SYS_pidfd_open, SYS_pidfd_send_signal, SYS_kill, SYS_tkill,
 	SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_perf_event_open,
+	SYS_prlimit64,
 
 	/* Modes and owners, of which Landlock knows nothing; ends, in older ones. */
 	SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_truncate,

@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -47,12 +48,37 @@
 #define RETURN(what)							\
 	(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what)
 
+/*
+ * Of fcntl() and ioctl(): for whom a descriptor's signals are, and which.  The
+ * kernel would send SIGKILL to any process of the user.
+ */
+static const uint32_t	owners[] = {
+	F_SETOWN, F_SETOWN_EX, F_SETSIG, FIOSETOWN, SIOCSPGRP
+};
+
+#define NOWNERS	(sizeof(owners) / sizeof(owners[0]))
+
+/* Refuse these.  The number of the call is loaded, before and after. */
+static size_t
+refuse_owners(struct sock_filter *code, size_t at)
+{
+	code[at++] = JUMP(BPF_JEQ, SYS_fcntl, 1, 0);
+	code[at++] = JUMP(BPF_JEQ, SYS_ioctl, 0, NOWNERS + 3);
+	code[at++] = LOAD(args[1]);	/* its low half: little-endian, all */
+	for (size_t i = 0; i < NOWNERS; i++)
+		code[at++] = JUMP(BPF_JEQ, owners[i],
+		    (uint8_t)(NOWNERS - 1 - i), i == NOWNERS - 1);
+	code[at++] = RETURN(SECCOMP_RET_ERRNO | EPERM);
+	code[at++] = LOAD(nr);
+	return at;
+}
+
 /* Is the call one of these: listed; else: other. */
 static int
 filter(const int *calls, size_t n, uint32_t listed, uint32_t other,
     struct err *e)
 {
-	struct sock_filter	code[CALLS_MAX + 8];
+	struct sock_filter	code[CALLS_MAX + NOWNERS + 13];
 	size_t			at = 0;
 	struct sock_fprog	program = { .filter = code };
 
@@ -64,6 +90,7 @@ filter(const int *calls, size_t n, uint32_t listed, uint32_t other,
 	code[at++] = LOAD(nr);
 	code[at++] = JUMP(BPF_JGE, X32, 0, 1);
 	code[at++] = RETURN(SECCOMP_RET_ERRNO | EPERM);
+	at = refuse_owners(code, at);
 	for (size_t i = 0; i < n; i++)
 		code[at++] = JUMP(BPF_JEQ, (uint32_t)calls[i],
 		    (uint8_t)(n - i), 0);

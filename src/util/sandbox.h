@@ -20,7 +20,10 @@
 #define SANDBOX_FILES	0x2
 #define SANDBOX_PORTS	0x4
 
-/* Only these system calls, by their numbers; or all but these. */
+/*
+ * Only these system calls, by their numbers; or all but these.  Of fcntl() and
+ * ioctl(), never who is signalled by a descriptor.
+ */
 int	sandbox_allow_calls(const int *calls, size_t n, struct err *);
 int	sandbox_deny_calls(const int *calls, size_t n, struct err *);
 

@@ -18,8 +18,10 @@ cat > "$DIR/hostile.c" <<'C'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -162,6 +164,8 @@ attack(void)
 	say("execute", "/bin/true", execve("/bin/true", none, none));
 	say("kill", "the master", kill(master, SIGKILL));
 	say("kill", "its thread", syscall(SYS_tgkill, master, master, SIGKILL));
+	say("signal", "the master by a file", fcntl(2, F_SETOWN, master));
+	say("choose", "which", fcntl(2, F_SETSIG, SIGKILL));
 	say("end", "of all", 0);
 }
 
@@ -257,6 +261,12 @@ attack_from_listener(void)
 	say("kill", "the master", kill(getppid(), SIGKILL));
 	say("kill", "its thread", syscall(SYS_tgkill, getppid(), getppid(),
 	    SIGKILL));
+	say("signal", "the master by a file", fcntl(2, F_SETOWN, getppid()));
+	say("choose", "which", fcntl(2, F_SETSIG, SIGKILL));
+	say("signal", "the master by a socket", ioctl(socket(AF_UNIX,
+	    SOCK_STREAM, 0), FIOSETOWN, &(int){ getppid() }));
+	say("limit", "the master", prlimit(getppid(), RLIMIT_CORE, NULL,
+	    &(struct rlimit){ 0 }));
 	say("end", "of all", 0);
 }
 
@@ -339,7 +349,7 @@ within 20 'and in its listener' tried listener
 # done_by PROCESS: what it was not kept from
 done_by() { sed -n "s/^hostile $1: \(.*\): DONE\$/\1/p" "$LOG"; }
 is "$(done_by monitor)" 'end of all' 'the monitor: nothing of it was done'
-is "$(grep -c '^hostile monitor: ' "$LOG")" 26 'so much was tried'
+is "$(grep -c '^hostile monitor: ' "$LOG")" 28 'so much was tried'
 ctl --json status
 if field .this_host.listener.sandbox | grep -q 'files.*ports'; then
 	is "$(done_by listener | xargs)" 'open its own password end of all' \
