@@ -201,9 +201,12 @@ go '#/overview'
 "$SANDBOX" stop "$DIR/nats" > /dev/null
 shows_text '#problems' '[Cc]ritical' 'broker away: a critical problem'
 shows_text '#problems .remedy' '.' 'with what to do'
-shows_text '#destinations' 'away' 'the destination is away'
+shows_text '#destinations' '(away|held up)' 'the destination is away'
 call_enqueue "'waits', NULL, 'ok', 1, NULL, NULL, 'x'"
 shows_text '#tile-backlog .value' '^1$' 'what waits is counted'
+shows_text '#destinations' 'held up' 'so its route is held up'
+within 10 'and named once, beside the stream' is_js \
+    'document.querySelectorAll("#destinations li").length' 2
 picture broker_away
 "$SANDBOX" restart "$DIR/nats" > /dev/null
 shows_text '#problems' 'Healthy' 'and it goes with its cause'

@@ -255,12 +255,15 @@ function destinations(s, hour) {
 	    !routes.some((d) => d.state === "fails" &&
 		r.type.startsWith(`route ${d.destination},`)));
 	const paused = s.this_host?.workers.find((w) => w.paused)?.paused;
+	/* Then the route tells itself that the broker is away. */
+	const told = b?.error && routes.some((d) =>
+	    d.destination === "publish.driver" && d.state !== "works");
 	const well = b && broker_state(b);
 
 	return panel("destinations", "Destinations", routes.length > 0 ?
 	    "of this host" : null,
 	    h("ul", { class: "destinations" },
-	    b && (routes.length === 0 || b.error || b.unfit || b.full ||
+	    b && !told && (routes.length === 0 || b.error || b.unfit || b.full ||
 		b.unheard || b.warnings?.length > 0) &&
 		destination("broker", s.outbox?.destination || b.driver,
 		s.outbox?.destination ? null : "", well),

@@ -28,18 +28,19 @@ function state_of(w) {
 		visible(here.why)))];
 }
 
-const columns = [["Worker"], ["Host"], ["Database"], ["Pid", "number"], ["Started"],
+const columns = [["Worker"], ["Host"], ["Pid", "number"], ["Started"],
 	["Heartbeat left", "number"], ["State"], ["Partitions", "number"],
 	["Rate", "number"]];
 
-function row(w) {
+/* several: of databases that workers use; only one is named above the table. */
+function row(w, several) {
 	const rate = rate_of(w.id);
 
 	return { key: w.id, class: w.live ? null : "stale", cells: [
 	    h("span", { title: w.id }, w.slot === null || w.slot === undefined ?
 		bdi(w.id) : `worker ${w.slot}`), h("span", { title:
 		w.instance && `instance ${w.instance}` }, bdi(w.host)),
-	    bdi(w.server), String(w.pid),
+	    ...(several ? [bdi(w.server)] : []), String(w.pid),
 	    ago(w.started_at), w.live ? duration(w.ttl_ms) : "over",
 	    state_of(w), number(w.partitions),
 	    rate === null ? h("span", { class: "none", title:
@@ -62,7 +63,10 @@ export function worker_table(list) {
 	if (list.length === 0)
 		return empty("No worker has a heartbeat. Start the daemon: ",
 		    h("code", {}, "service outbox-master start"), ".");
-	return table("Workers", columns, list.map(row));
+	const several = new Set(list.map((w) => w.server)).size > 1;
+
+	return table("Workers", several ? [...columns.slice(0, 2),
+	    ["Database"], ...columns.slice(2)] : columns, list.map((w) => row(w, several)));
 }
 
 function process_row(name, p) {
