@@ -414,7 +414,8 @@ full_audit_or_wait(struct stream_audit *r, struct err *e)
 		return drop_check(r, &why, e);
 	id = identity(r, &st);
 	/* Another worker may have audited in the meantime. */
-	if (read_row(r, &id, &row, e) < 0)
+	if (read_row(r, &id, &row, e) < 0 ||
+	    stream_audit_count_others(r, &row, e) < 0)
 		return -1;
 	if (r->compare) {
 		audited = stream_audit_tail(r, &row, &st, &why);

@@ -42,20 +42,30 @@ learn_database(struct stream_audit *r, const struct stream_row *row,
 }
 
 int
+stream_audit_count_others(struct stream_audit *r, const struct stream_row *row,
+    struct err *e)
+{
+	bool	known;
+
+	if (!r->compare || strcmp(row->tail_at, r->opened_at) <= 0)
+		return 0;
+	if (store_server_is_known(r->store, r->conf->nats.stream, &r->server,
+	    &known, e) < 0)
+		return -1;
+	r->compare = !known;
+	r->loaded = r->loaded && !known;
+	return 0;
+}
+
+int
 stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row,
     struct err *e)
 {
 	bool	less, known;
 
-	if (r->reconnected && learn_database(r, row, e) < 0)
+	if ((r->reconnected && learn_database(r, row, e) < 0) ||
+	    stream_audit_count_others(r, row, e) < 0)
 		return -1;
-	/* A comparison by another worker since we connected counts as ours. */
-	if (r->compare && strcmp(row->tail_at, r->opened_at) > 0) {
-		if (store_server_is_known(r->store, r->conf->nats.stream,
-		    &r->server, &known, e) < 0)
-			return -1;
-		r->compare = !known;
-	}
 	/*
 	 * A database knows less than before if a dump was loaded: it lacks the
 	 * last comparison or, if the dump is newer than that, our latest
@@ -75,7 +85,7 @@ stream_audit_watch_database(struct stream_audit *r, const struct stream_row *row
 		r->again_at = 0;
 		less = true;
 	}
-	if (r->compare || !less)
+	if (!less)
 		return 0;
 	r->compare = true;	/* an older one does not count */
 	return store_now(r->store, r->opened_at, e);

@@ -67,6 +67,14 @@ bool	stream_audit_holes_are_lost(const struct stream_row *,
 int	stream_audit_watch_database(struct stream_audit *,
 	    const struct stream_row *, struct err *);
 
+/*
+ * A comparison by another worker since we connected counts as ours: what it has
+ * found is not to be counted twice.  Clears r->compare then.  -1: the database
+ * failed.
+ */
+int	stream_audit_count_others(struct stream_audit *,
+	    const struct stream_row *, struct err *);
+
 /* How our messages name the server of this connection, by the stream's row. */
 void	stream_audit_put_origin(struct stream_audit *,
 	    const struct stream_row *);

@@ -38,6 +38,8 @@ fake_state(void *arg, struct stream_state *state, struct err *err)
 {
 	(void)arg;
 	*state = (struct stream_state){ .answer = STREAM_UNKNOWN };
+	if (fake.before_state != NULL)
+		fake.before_state();
 	if (++fake.asked == fake.error_at || fake.closed || fake.mute) {
 		err_set(err, "the fake is silent");
 		return false;

@@ -40,6 +40,7 @@ extern struct fake {
 	size_t			 nlists;	/* how often it said so */
 	size_t			 nplaces;	/* that were asked for */
 	void			(*during)(void);	/* a look-up */
+	void			(*before_state)(void);
 } fake;
 
 extern struct relay	relay;
