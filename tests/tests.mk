@@ -100,6 +100,7 @@ system_tests = \
 	tests/system/run_group.sh \
 	tests/system/run_pauses.sh \
 	tests/system/run_haproxy.sh \
+	tests/system/run_one_name.sh \
 	tests/system/run_hosts.sh \
 	tests/system/run_vitess.sh \
 	tests/system/run_linger.sh \

@@ -57,7 +57,8 @@ group_of() {
 		echo faults ;;
 	*/run_cluster.sh | */run_galera.sh | */run_group.sh | \
 	    */run_failover.sh | \
-	    */run_pauses.sh | */run_haproxy.sh | */run_vitess.sh)
+	    */run_pauses.sh | */run_haproxy.sh | */run_one_name.sh | \
+	    */run_vitess.sh)
 		echo cluster ;;
 	*/run_kafka*.sh)
 		echo kafka ;;

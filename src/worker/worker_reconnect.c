@@ -14,6 +14,8 @@
 #include "util/log.h"
 
 #define REFUSED_CEILING_MS	1000
+#define ALONE_MS		5000	/* without an answer to a message, until
+					   the only name may lead elsewhere */
 
 static void
 is_away(struct worker *w, struct reconnect *l, const char *key,
@@ -122,15 +124,19 @@ worker_keep_line(struct worker *w, enum conf_driver driver)
 
 /*
  * The server in use gives no answers, or does not find a leader, and another
- * one of the list may.  That is no loss of the connection, so nothing tells it;
- * the reason is told as that of the pause.
+ * one of the list may, or one that the only name leads to next time; or this
+ * one, if it has forgotten us.  That is no loss of the connection, so nothing
+ * tells it; the reason is told as that of the pause.
  */
 void
 worker_change_server(struct worker *w)
 {
 	const struct pub	*p = relay_broker(&w->relay);
+	int64_t			 since = w->relay.trial.to[
+				     ROUTE_STREAM].unheard_since;
 
-	if (w->conf->nats.servers.n < 2 || !pub_is_open(p))
+	if (!pub_is_open(p) || (w->conf->nats.servers.n < 2 && (since == 0 ||
+	    clock_ms() - since < ALONE_MS)))
 		return;
 	log_debug("broker: another server of nats.servers is tried");
 	p->ops->close(p->arg);
