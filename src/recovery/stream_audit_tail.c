@@ -98,15 +98,25 @@ look_if_behind(struct stream_audit *r, uint64_t next, uint64_t last,
 	return audited;
 }
 
+/* Where a comparison begins before the tail, what is known is met again. */
+static bool
+is_known_phantom(const struct stream_audit *r, const struct stream_row *row,
+    uint64_t ack)
+{
+	return r->loaded && ack >= row->phantom_first &&
+	    ack <= row->phantom_last;
+}
+
 static enum audited
-audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
-    uint64_t *found, struct err *e)
+audit_tail_slice(struct stream_audit *r, const struct stream_row *row,
+    struct slice *s, struct tail *t, uint64_t *found, struct err *e)
 {
 	size_t		n = 0, kept = 0;
 	uint64_t	changed;
 
 	for (size_t i = 0; i < s->nours; i++) {
-		if (s->matches[i] != MATCH_PHANTOM)
+		if (s->matches[i] != MATCH_PHANTOM ||
+		    is_known_phantom(r, row, s->ours[i].ack))
 			continue;
 		if (t->phantoms++ == 0)
 			t->phantom_first = s->ours[i].ack;
@@ -134,8 +144,8 @@ audit_tail_slice(struct stream_audit *r, struct slice *s, struct tail *t,
  * tail is not read twice if the broker fails in between.
  */
 static enum audited
-audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
-    struct tail *sum, uint64_t *found, struct err *e)
+audit_tail(struct stream_audit *r, const struct stream_row *row, uint64_t next,
+    uint64_t last, struct tail *sum, uint64_t *found, struct err *e)
 {
 	enum audited	audited = AUDIT_DONE;
 
@@ -147,7 +157,7 @@ audit_tail(struct stream_audit *r, uint64_t next, uint64_t last,
 
 		audited = read_slice(r, &s, next, n, e);
 		if (audited == AUDIT_DONE)
-			audited = audit_tail_slice(r, &s, &t, found, e);
+			audited = audit_tail_slice(r, row, &s, &t, found, e);
 		free_slice(&s);
 		next += n;
 		if (audited == AUDIT_DONE && store_tail_save(r->store,
@@ -212,7 +222,7 @@ stream_audit_tail(struct stream_audit *r, const struct stream_row *row,
 	if (r->may_leave && next <= st->last &&
 	    (audited = look_if_behind(r, next, st->last, e)) != AUDIT_DONE)
 		return audited;
-	audited = audit_tail(r, next, st->last, &sum, &found, e);
+	audited = audit_tail(r, row, next, st->last, &sum, &found, e);
 	if (found > 0)
 		/* After an outage as well: nothing was compared meanwhile. */
 		log_warn("stream %s: %llu waiting rows are in the stream "

@@ -687,6 +687,7 @@ struct stream_row {
 	bool		has_since;	/* the next one is known */
 	uint64_t	server_since;	/* the stream's last sequence when this
 					   database server came into use */
+	uint64_t	phantom_first, phantom_last;	/* 0: none */
 };
 
 /* Which stream it is, as the broker and the configuration have it; borrowed. */

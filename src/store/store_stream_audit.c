@@ -59,7 +59,8 @@ query_stream(struct store *s, const struct stream_identity *id, struct err *e)
 	    "AND o.checked_at > COALESCE(s.checked_at, s.known_since)), "
 	    "GREATEST(s.known_since, COALESCE(s.checked_at - "
 	    "INTERVAL :doubt SECOND, s.known_since)), s.known_since, "
-	    "s.tail_sequence, s.tail_at, s.first_sequence, :contents "
+	    "s.tail_sequence, s.tail_at, s.first_sequence, :contents, "
+	    "s.phantom_first, s.phantom_last "
 	    "FROM {streams} AS s WHERE s.name = :stream",
 	    SQL_TEXT("server", id->server), SQL_TEXT("prefix", id->prefix),
 	    SQL_NUMBER("doubt", DOUBT_S),
@@ -112,6 +113,8 @@ store_stream(struct store *s, const struct stream_identity *id,
 	r->suspected = db_u64(rows, 12) != 0;
 	r->has_since = db_nullable(rows, 13) != NULL;
 	r->server_since = db_u64(rows, 13);
+	r->phantom_first = db_u64(rows, 14);
+	r->phantom_last = db_u64(rows, 15);
 	db_rows_free(rows);
 	return 0;
 }
