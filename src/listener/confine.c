@@ -40,7 +40,7 @@ static const int	refused[] = {
 #ifdef SYS_chmod		/* not on newer architectures */
 	SYS_chmod, SYS_chown, SYS_lchown,
 #endif
-	452		/* fchmodat2(), which older headers do not know */
+	452, 463	/* fchmodat2(), setxattrat(): not in older headers */
 };
 
 /* What no other program would miss: libraries, certificates, host names. */

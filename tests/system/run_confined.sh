@@ -253,6 +253,8 @@ attack_from_listener(void)
 	say("chmod", files[1], chmod(files[1], 0666));
 	say("chmod by", "fchmodat2", syscall(452, AT_FDCWD, files[1], 0666L,
 	    0L));
+	say("give an attribute by", "setxattrat", syscall(463, AT_FDCWD,
+	    files[1], 0L, "user.x", (uint64_t[2]){ 0, 0 }, 16L));
 	say("chown", files[1], chown(files[1], getuid(), getgid()));
 	say("connect", "elsewhere", connect(socket(AF_INET, SOCK_STREAM, 0),
 	    (void *)&at, sizeof(at)));
