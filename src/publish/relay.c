@@ -246,6 +246,9 @@ offer(struct flight *f, size_t i)
 	struct err			 e;
 
 	if (f->b->msgs[i].destination == ROUTE_NOWHERE) {
+		/* Its event would tell which route it has. */
+		if (relay_waits_for_event(f, i))
+			return true;
 		if (f->r->conf->publish.unmatched == UNMATCHED_HOLD) {
 			relay_refuse(f, i, CLASS_NO_ROUTE, nowhere);
 			return true;

@@ -133,6 +133,9 @@ void	relay_send_later(struct flight *, size_t i);
  */
 bool	relay_send(struct flight *, size_t i);
 
+/* True if it has no event, which may still come: it is put off. */
+bool	relay_waits_for_event(struct flight *, size_t i);
+
 /*
  * What was being sent when workers died is sent before all others, so that none
  * of them is in flight then.  At the end: what was delivered kills nobody.

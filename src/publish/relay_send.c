@@ -161,18 +161,20 @@ check_size(struct flight *f, size_t i, struct err *e)
 }
 
 /*
- * True if its event may still come, as when a backup is loaded table by table.
- * What the database does not have now tells nothing of one row.  Its key is not
- * known, so no lane waits but its own.
+ * Its event may still come, as when a backup is loaded table by table: what the
+ * database does not have now tells nothing of one row.  Its key is not known, so
+ * no lane waits but its own, or with ordering: partition all of its partition.
  */
-static bool
-waits_for_event(struct flight *f, size_t i)
+bool
+relay_waits_for_event(struct flight *f, size_t i)
 {
 	struct relay	*r = f->r;
 	struct msg	*m = &f->b->msgs[i];
 	int64_t		 now = clock_ms(), lasts = r->conf->retry.blame_after;
 	struct err	 e;
 
+	if (m->has_event)
+		return false;
 	if (r->eventless_since == 0 || now - r->eventless_at > EVENTLESS_MS)
 		r->eventless_since = now;
 	r->eventless_at = now;
@@ -200,7 +202,7 @@ fill_and_send(struct flight *f, size_t i)
 	enum size		 size = check_size(f, i, &e);
 	size_t			 headers;
 
-	if (size == WAITS || (!m->has_event && waits_for_event(f, i)))
+	if (size == WAITS || relay_waits_for_event(f, i))
 		return true;
 	if (!m->has_event)
 		err_set(&e, "the row points at an event that does not exist");
