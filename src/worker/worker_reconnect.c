@@ -14,8 +14,6 @@
 #include "util/log.h"
 
 #define REFUSED_CEILING_MS	1000
-#define ALONE_MS		5000	/* without an answer to a message, until
-					   the only name may lead elsewhere */
 
 static void
 is_away(struct worker *w, struct reconnect *l, const char *key,
@@ -132,11 +130,8 @@ void
 worker_change_server(struct worker *w)
 {
 	const struct pub	*p = relay_broker(&w->relay);
-	int64_t			 since = w->relay.trial.to[
-				     ROUTE_STREAM].unheard_since;
 
-	if (!pub_is_open(p) || (w->conf->nats.servers.n < 2 && (since == 0 ||
-	    clock_ms() - since < ALONE_MS)))
+	if (!pub_is_open(p))
 		return;
 	log_debug("broker: another server of nats.servers is tried");
 	p->ops->close(p->arg);

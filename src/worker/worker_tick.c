@@ -11,6 +11,9 @@
 #include "util/log.h"
 #include "util/printable.h"
 
+#define ALONE_MS	5000	/* without an answer to a message, until the
+				   only name may lead elsewhere */
+
 /* Copy what fits, and no half of a character. */
 static void
 copy_cut(char *to, size_t size, const char *text)
@@ -136,6 +139,8 @@ static void
 complain(struct worker *w, const struct tick_result *res)
 {
 	const struct relay_result	*r = &res->relay;
+	int64_t				 since = w->relay.trial.to[
+					     ROUTE_STREAM].unheard_since;
 	struct err			 e;
 
 	if (res->settled.fenced > 0)
@@ -153,7 +158,9 @@ complain(struct worker *w, const struct tick_result *res)
 		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
 		    "error_class", "message"), LOG_NUMBER("messages",
 		    r->unread)), r->unread_why.text, clock_ms());
-	if (r->elsewhere)
+	if (r->elsewhere && (w->conf->nats.servers.n > 1 || (since != 0 &&
+	    clock_ms() - later(since, w->lines[w->relay.stream].opened_at) >=
+	    ALONE_MS)))
 		worker_change_server(w);
 	if (r->down) {
 		pause_route(w, r);

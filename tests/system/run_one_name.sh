@@ -9,27 +9,44 @@ haproxy=$(PATH=$PATH:/usr/sbin command -v haproxy) || skip_all 'no haproxy'
 nodes_start nats --netns
 SOCKET=$(of_node "$DIR/db" SOCKET)
 PORT=$(free_port)
-{
-	printf '%s\n' defaults 'mode tcp' 'timeout connect 2s' \
-	    'timeout client 1h' 'timeout server 1h' 'listen nats' \
-	    "bind 127.0.0.1:$PORT" 'balance roundrobin'
-	for node in "${NODES[@]}"; do
-		echo "server $node $(of_node "$DIR/$node" HOST):$(of_node \
-		    "$DIR/$node" PORT)"
-	done
-} > "$DIR/haproxy.cfg"
-"$haproxy" -f "$DIR/haproxy.cfg" -db > "$DIR/haproxy.log" 2>&1 &
-MASTERS+=($!)
+# leads_to NODE...: the name leads to these, for connections from now on
+leads_to() {
+	local node before=${PROXY-}
+	{
+		printf '%s\n' defaults 'mode tcp' 'timeout connect 2s' \
+		    'timeout client 1h' 'timeout server 1h' 'listen nats' \
+		    "bind 127.0.0.1:$PORT" 'balance roundrobin'
+		for node; do
+			echo "server $node $(of_node "$DIR/$node" HOST):$(of_node \
+			    "$DIR/$node" PORT)"
+		done
+	} > "$DIR/haproxy.cfg"
+	"$haproxy" -f "$DIR/haproxy.cfg" -db ${before:+-sf "$before"} \
+	    >> "$DIR/haproxy.log" 2>&1 &
+	PROXY=$!
+	MASTERS+=("$PROXY")
+}
 
 URL=nats://127.0.0.1:$PORT
 WORKERS=1 CLAIM_TTL=6 TIMEOUT_MS=1000 LEASE_TTL=3 LEASE_RENEW=1 \
     HEARTBEAT_TTL=3 write_conf
-start_fleet
 send() {
 	produce --events 200 --keys 20 --payload 10
 	drains 30 "$1"
 }
-send 'messages are sent'
+
+# A daemon starts at a server that is cut off, and has sent nothing yet.
+cut=${NODES[0]}
+"$SANDBOX" cut "$DIR/$cut" peers
+leads_to "$cut"
+start_fleet
+within 30 'a server without a leader: publishing is paused' \
+    has_line "$LOG" 'publishing paused'
+leads_to "${NODES[@]:1}"
+send 'the worker leaves it for another one'
+"$SANDBOX" join "$DIR/$cut"
+leads_to "${NODES[@]}"
+
 # One of them is the one in use, and with luck so is the next one.
 for node in "${NODES[@]}" "${NODES[@]}"; do
 	"$SANDBOX" cut "$DIR/$node" peers
