@@ -144,8 +144,9 @@ wait_for 10 has_lines 20
 stop_receiver
 within 15 'away: publishing pauses' has_said 'publishing paused.*onnect'
 if is_short; then nap 2; else nap 10; fi
-is "$(sql 'SELECT COALESCE(MAX(attempts), 0) FROM outbox WHERE published_at IS
-    NULL')" 0 'away: no attempt'
+# But for one of what it takes along: others that were sent later are stored.
+check 'away: no attempt' [ "$(sql 'SELECT COALESCE(MAX(attempts), 0)
+    FROM outbox WHERE published_at IS NULL')" -le 1 ]
 start_receiver
 kill -TERM "$PRODUCER"
 wait "$PRODUCER"
