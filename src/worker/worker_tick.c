@@ -11,8 +11,9 @@
 #include "util/log.h"
 #include "util/printable.h"
 
-#define ALONE_MS	5000	/* without an answer to a message, until the
-				   only name may lead elsewhere */
+#define ALONE_MS	5000	/* without an answer, or at a server without
+				   a leader, until the only name may lead
+				   elsewhere */
 
 /* Copy what fits, and no half of a character. */
 static void
@@ -158,9 +159,8 @@ complain(struct worker *w, const struct tick_result *res)
 		log_throttle_event(&w->unread, LOG_FIELDS(LOG_TEXT(
 		    "error_class", "message"), LOG_NUMBER("messages",
 		    r->unread)), r->unread_why.text, clock_ms());
-	if (r->elsewhere && (w->conf->nats.servers.n > 1 || (since != 0 &&
-	    clock_ms() - later(since, w->lines[w->relay.stream].opened_at) >=
-	    ALONE_MS)))
+	if (r->elsewhere && (w->conf->nats.servers.n > 1 || clock_ms() -
+	    later(since, w->lines[w->relay.stream].opened_at) >= ALONE_MS))
 		worker_change_server(w);
 	if (r->down) {
 		pause_route(w, r);
