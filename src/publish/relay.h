@@ -96,6 +96,9 @@ struct relay {
 
 #define RELAY_KEEP_MS	500
 
+/* The longest election of a leader that is nothing unusual. */
+#define RELAY_ELECTION_MS	10000
+
 /* So begins the error of a message that is held: it is no dead letter yet. */
 #define RELAY_HELD	"held: "
 

@@ -20,9 +20,6 @@
 #define DEFER_MS	5000
 #define DEFER_DOWN_MS	1000	/* if it took no message */
 
-/* The longest election of a leader that is nothing unusual. */
-#define ELECTION_MS	10000
-
 /* One without an answer waits so much longer than those that were not sent. */
 #define BEHIND_MS	2000
 
@@ -60,7 +57,7 @@ relay_judge(struct flight *f)
 	/* An election takes some seconds: all servers wait for that. */
 	f->res->elsewhere = (stream->closed && !stream->took) ||
 	    (f->leaderless && now - r->trial.to[ROUTE_STREAM].taken_at >=
-	    ELECTION_MS);
+	    RELAY_ELECTION_MS);
 	for (unsigned d = 0; d < ROUTE_DESTINATIONS; d++)
 		if (f->to[d].heard_at != 0 || f->to[d].missed)
 			trial_route_heard(&r->trial, d, f->to[d].heard_at != 0,

@@ -13,7 +13,6 @@
 #define CHECK_MS		(5 * 60 * 1000)	/* between stream checks */
 #define UNAUDITED_MS		30000	/* until an audit is tried again */
 #define UNFIT_CHECK_MS		1000	/* while others take messages */
-#define LEADERLESS_MS		10000	/* longer than an election */
 #define AUDIT_FAILURES		6	/* so many, and another server is asked */
 
 /*
@@ -72,7 +71,7 @@ worker_check_stream(struct worker *w)
 		/* This server may be cut off; if none leads, ever more rarely. */
 		if (r.class == CLASS_OFFLINE && !w->relay.routes.several &&
 		    clock_ms() - w->lines[w->relay.stream].opened_at >=
-		    later(LEADERLESS_MS, (clock_ms() -
+		    later(RELAY_ELECTION_MS, (clock_ms() -
 		    w->route.throttle.since) / 2))
 			worker_change_server(w);
 		w->check_at = w->relay.routes.several ?
